@@ -1,0 +1,582 @@
+//! One event record: its header kinds, and what each header says.
+//!
+//! An [`Event`] borrows the bytes of one record and reads header fields when asked. Nothing here
+//! knows what an event *means*; layouts of the sixteen header kinds follow Geoff Chappell's study
+//! of NTWMI, the phnt header `ntwmi.h` and the public `evntrace.h`/`evntcons.h`.
+
+use crate::clock::Clock;
+use crate::guid::Guid;
+use crate::le;
+
+/// The kind of record header, told apart by the top half of an event's first 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum HeaderKind {
+    /// Kernel event with thread, process and CPU-time ticks; 32-bit payload. 32 bytes.
+    System32 = 1,
+    /// As [`HeaderKind::System32`] with a 64-bit payload.
+    System64 = 2,
+    /// Kernel event without CPU-time ticks; 32-bit payload. 24 bytes.
+    Compact32 = 3,
+    /// As [`HeaderKind::Compact32`] with a 64-bit payload.
+    Compact64 = 4,
+    /// Classic event (`EVENT_TRACE_HEADER`); 32-bit payload. 48 bytes.
+    Full32 = 10,
+    /// Classic instance event; 32-bit payload. 72 bytes (56 in old logs).
+    Instance32 = 11,
+    /// Historic timed event.
+    Timed = 12,
+    /// A record saying that an event could not be logged. 8 bytes.
+    Error = 13,
+    /// Historic WNODE record.
+    Wnode = 14,
+    /// Kernel event without thread or process; 32-bit payload. 16 bytes and counters.
+    PerfInfo32 = 16,
+    /// As [`HeaderKind::PerfInfo32`] with a 64-bit payload.
+    PerfInfo64 = 17,
+    /// Manifest, TraceLogging or EventSource event; 32-bit payload. 80 bytes and extended items.
+    EventHeader32 = 18,
+    /// As [`HeaderKind::EventHeader32`] with a 64-bit payload.
+    EventHeader64 = 19,
+    /// Classic event (`EVENT_TRACE_HEADER`); 64-bit payload. 48 bytes.
+    Full64 = 20,
+    /// Classic instance event; 64-bit payload. 72 bytes (56 in old logs).
+    Instance64 = 21,
+    /// WPP message. 8 bytes and the optional parts its flags name.
+    Message = 30,
+    /// Historic 16-byte record of a number and a time.
+    UlongTime = 31,
+}
+
+impl HeaderKind {
+    /// The name used in reports: `SYSTEM64`, `EVENT_HEADER32`, …
+    pub const fn name(self) -> &'static str {
+        match self {
+            HeaderKind::System32 => "SYSTEM32",
+            HeaderKind::System64 => "SYSTEM64",
+            HeaderKind::Compact32 => "COMPACT32",
+            HeaderKind::Compact64 => "COMPACT64",
+            HeaderKind::Full32 => "FULL_HEADER32",
+            HeaderKind::Full64 => "FULL_HEADER64",
+            HeaderKind::Instance32 => "INSTANCE32",
+            HeaderKind::Instance64 => "INSTANCE64",
+            HeaderKind::Timed => "TIMED",
+            HeaderKind::Error => "ERROR",
+            HeaderKind::Wnode => "WNODE",
+            HeaderKind::PerfInfo32 => "PERFINFO32",
+            HeaderKind::PerfInfo64 => "PERFINFO64",
+            HeaderKind::EventHeader32 => "EVENT_HEADER32",
+            HeaderKind::EventHeader64 => "EVENT_HEADER64",
+            HeaderKind::Message => "MESSAGE",
+            HeaderKind::UlongTime => "ULONG_TIME",
+        }
+    }
+
+    /// The kind named by the header-type byte (third byte) of a `0xC0` record.
+    const fn from_type(header_type: u8) -> Option<HeaderKind> {
+        Some(match header_type {
+            1 => HeaderKind::System32,
+            2 => HeaderKind::System64,
+            3 => HeaderKind::Compact32,
+            4 => HeaderKind::Compact64,
+            10 => HeaderKind::Full32,
+            11 => HeaderKind::Instance32,
+            12 => HeaderKind::Timed,
+            13 => HeaderKind::Error,
+            14 => HeaderKind::Wnode,
+            16 => HeaderKind::PerfInfo32,
+            17 => HeaderKind::PerfInfo64,
+            18 => HeaderKind::EventHeader32,
+            19 => HeaderKind::EventHeader64,
+            20 => HeaderKind::Full64,
+            21 => HeaderKind::Instance64,
+            _ => return None,
+        })
+    }
+
+    /// Fewest bytes a record of this kind can have.
+    const fn min_size(self) -> usize {
+        match self {
+            HeaderKind::System32 | HeaderKind::System64 => 32,
+            HeaderKind::Compact32 | HeaderKind::Compact64 => 24,
+            HeaderKind::Full32 | HeaderKind::Full64 => 48,
+            HeaderKind::Instance32 | HeaderKind::Instance64 => 56,
+            HeaderKind::EventHeader32 | HeaderKind::EventHeader64 => 80,
+            HeaderKind::PerfInfo32 | HeaderKind::PerfInfo64 | HeaderKind::UlongTime => 16,
+            HeaderKind::Timed | HeaderKind::Error | HeaderKind::Wnode | HeaderKind::Message => 8,
+        }
+    }
+
+    /// Offset of the raw 64-bit time in the header, for kinds that keep it at a fixed place.
+    const fn time_offset(self) -> Option<usize> {
+        match self {
+            HeaderKind::PerfInfo32 | HeaderKind::PerfInfo64 | HeaderKind::UlongTime => Some(8),
+            HeaderKind::Timed | HeaderKind::Error | HeaderKind::Wnode | HeaderKind::Message => None,
+            _ => Some(16),
+        }
+    }
+}
+
+/// Why the bytes at some place are not an event record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BadRecord {
+    /// The first 32 bits name no known header kind; holds them.
+    UnknownMarker(u32),
+    /// The record's size is below its header's; holds the size.
+    TooSmall(usize),
+    /// The record reaches past the valid bytes of its buffer; holds its size.
+    TooLarge(usize),
+}
+
+/// Where a record lies in its buffer, and when it was logged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record {
+    pub(crate) raw_time: Option<i64>,
+    pub(crate) offset: u32,
+    pub(crate) size: u16,
+    pub(crate) kind: HeaderKind,
+}
+
+impl Record {
+    /// Reads the record header at `offset` of a buffer whose valid bytes are `buffer`.
+    #[inline]
+    pub(crate) fn read(buffer: &[u8], offset: usize) -> Result<Record, BadRecord> {
+        let bytes = &buffer[offset.min(buffer.len())..];
+        let Some(head) = bytes.first_chunk::<8>() else {
+            return Err(BadRecord::TooLarge(8));
+        };
+        let marker = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
+        let low = marker as u16;
+        let second = u16::from_le_bytes([head[4], head[5]]);
+        let (kind, size) = match (head[3], head[2]) {
+            (0xC0, header_type) => {
+                let kind =
+                    HeaderKind::from_type(header_type).ok_or(BadRecord::UnknownMarker(marker))?;
+                let size = match kind {
+                    HeaderKind::System32
+                    | HeaderKind::System64
+                    | HeaderKind::Compact32
+                    | HeaderKind::Compact64
+                    | HeaderKind::PerfInfo32
+                    | HeaderKind::PerfInfo64 => second,
+                    _ => low,
+                };
+                (kind, size)
+            }
+            (0x90, 0) => (HeaderKind::Message, low),
+            (0xB0, _) => (HeaderKind::UlongTime, u16::from_le_bytes([head[2], 0]).max(16)),
+            _ => return Err(BadRecord::UnknownMarker(marker)),
+        };
+        if usize::from(size) < kind.min_size() {
+            return Err(BadRecord::TooSmall(size.into()));
+        }
+        let Some(record) = bytes.get(..usize::from(size)) else {
+            return Err(BadRecord::TooLarge(size.into()));
+        };
+        let raw_time = match kind.time_offset() {
+            Some(at) => le::i64(record, at),
+            None if kind == HeaderKind::Message => message_time(record),
+            None => None,
+        };
+        Ok(Record { raw_time, offset: offset as u32, size, kind })
+    }
+}
+
+/// A MESSAGE record's optional parts, in order: where each starts, as its option flags say.
+#[derive(Clone, Copy, Debug, Default)]
+struct MessageParts {
+    guid: Option<usize>,
+    time: Option<usize>,
+    thread: Option<usize>,
+    payload: usize,
+}
+
+fn message_parts(record: &[u8]) -> MessageParts {
+    let flags = le::u16(record, 6).unwrap_or(0);
+    let mut parts = MessageParts::default();
+    let mut at = 8;
+    if flags & 0x01 != 0 {
+        at += 4;
+    }
+    if flags & 0x04 != 0 {
+        at += 4;
+    } else if flags & 0x02 != 0 {
+        parts.guid = Some(at);
+        at += 16;
+    }
+    if flags & 0x18 != 0 {
+        parts.time = Some(at);
+        at += 8;
+    }
+    if flags & 0x20 != 0 {
+        parts.thread = Some(at);
+        at += 8;
+    }
+    parts.payload = at;
+    parts
+}
+
+fn message_time(record: &[u8]) -> Option<i64> {
+    le::i64(record, message_parts(record).time?)
+}
+
+/// What an EVENT_HEADER event's descriptor says (`EVENT_DESCRIPTOR`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Descriptor {
+    /// Event id; 0 for most TraceLogging events.
+    pub id: u16,
+    /// Version of the event's layout.
+    pub version: u8,
+    /// Channel; 11 marks TraceLogging.
+    pub channel: u8,
+    /// Level: 1 critical to 5 verbose.
+    pub level: u8,
+    /// Opcode.
+    pub opcode: u8,
+    /// Task.
+    pub task: u16,
+    /// Keyword bits.
+    pub keyword: u64,
+}
+
+/// One extended data item of an EVENT_HEADER event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExtendedItem<'a> {
+    /// The item's type (`EVENT_HEADER_EXT_TYPE_*`); see [`ext_type`].
+    pub ext_type: u16,
+    /// Its data.
+    pub data: &'a [u8],
+}
+
+/// Types of extended data items (`EVENT_HEADER_EXT_TYPE_*`).
+pub mod ext_type {
+    /// Related activity id: a GUID.
+    pub const RELATED_ACTIVITY_ID: u16 = 1;
+    /// Security identifier of the logging user.
+    pub const SID: u16 = 2;
+    /// Terminal session id: u32.
+    pub const TERMINAL_SESSION: u16 = 3;
+    /// Stack: u64 match id, then 32-bit addresses.
+    pub const STACK_TRACE_32: u16 = 5;
+    /// Stack: u64 match id, then 64-bit addresses.
+    pub const STACK_TRACE_64: u16 = 6;
+    /// Process start key: u64.
+    pub const PROCESS_START_KEY: u16 = 13;
+    /// TraceLogging event schema.
+    pub const TRACELOGGING_SCHEMA: u16 = 11;
+    /// Provider traits: the provider's name and group.
+    pub const PROVIDER_TRAITS: u16 = 12;
+}
+
+/// Iterates over the extended items of an event; ends early on a malformed item.
+#[derive(Clone, Debug)]
+pub struct ExtendedItems<'a> {
+    rest: &'a [u8],
+    more: bool,
+}
+
+impl<'a> ExtendedItems<'a> {
+    /// Bytes of the next item with its padding, and the item.
+    fn split(&mut self) -> Option<ExtendedItem<'a>> {
+        if !std::mem::take(&mut self.more) {
+            return None;
+        }
+        let total = usize::from(le::u16(self.rest, 0)?);
+        let data_size = usize::from(le::u16(self.rest, 6)?);
+        if total < 8 {
+            return None;
+        }
+        let item = ExtendedItem {
+            ext_type: le::u16(self.rest, 2)?,
+            data: self.rest.get(8..8 + data_size)?,
+        };
+        self.more = le::u16(self.rest, 4)? & 1 != 0;
+        self.rest = self.rest.get(total.max(8 + data_size)..).unwrap_or(&[]);
+        Some(item)
+    }
+}
+
+impl<'a> Iterator for ExtendedItems<'a> {
+    type Item = ExtendedItem<'a>;
+
+    fn next(&mut self) -> Option<ExtendedItem<'a>> {
+        self.split()
+    }
+}
+
+/// Where an event came from, for messages that must name the place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Index of the trace's segment (see [`crate::Trace::segments`]).
+    pub segment: u16,
+    /// File offset of the event's buffer, in bytes.
+    pub buffer_offset: u64,
+    /// Offset of the record inside the (decompressed) buffer, in bytes.
+    pub offset: u32,
+}
+
+/// One event: a borrowed record, its CPU and its time.
+#[derive(Clone, Copy, Debug)]
+pub struct Event<'a> {
+    pub(crate) record: &'a [u8],
+    pub(crate) kind: HeaderKind,
+    pub(crate) cpu: u16,
+    pub(crate) raw_time: i64,
+    pub(crate) clock: &'a Clock,
+    pub(crate) place: Place,
+}
+
+impl<'a> Event<'a> {
+    /// The kind of header.
+    #[inline]
+    pub fn kind(&self) -> HeaderKind {
+        self.kind
+    }
+
+    /// The whole record: header, extended items and payload.
+    #[inline]
+    pub fn record(&self) -> &'a [u8] {
+        self.record
+    }
+
+    /// System-wide index of the CPU whose buffer holds the event.
+    #[inline]
+    pub fn cpu(&self) -> u16 {
+        self.cpu
+    }
+
+    /// Time in the session clock's units. A record that carries no time has its predecessor's.
+    #[inline]
+    pub fn raw_time(&self) -> i64 {
+        self.raw_time
+    }
+
+    /// The clock that gave [`Event::raw_time`]; payloads hold further times of the same clock.
+    #[inline]
+    pub fn clock(&self) -> &'a Clock {
+        self.clock
+    }
+
+    /// Nanoseconds since the trace's start; negative for events logged before it.
+    #[inline]
+    pub fn time_ns(&self) -> i64 {
+        self.clock.to_ns(self.raw_time)
+    }
+
+    /// Where the event lies in its file.
+    #[inline]
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Bytes of a pointer in the payload: 4 or 8, by the event's own header.
+    #[inline]
+    pub fn pointer_size(&self) -> usize {
+        match self.kind {
+            HeaderKind::System32
+            | HeaderKind::Compact32
+            | HeaderKind::Full32
+            | HeaderKind::Instance32
+            | HeaderKind::PerfInfo32
+            | HeaderKind::EventHeader32 => 4,
+            HeaderKind::Message if self.u16(6) & 0x40 != 0 => 4,
+            _ => 8,
+        }
+    }
+
+    /// The hook id of a kernel event, group in the high byte and opcode in the low one.
+    #[inline]
+    pub fn hook(&self) -> Option<u16> {
+        match self.kind {
+            HeaderKind::System32
+            | HeaderKind::System64
+            | HeaderKind::Compact32
+            | HeaderKind::Compact64
+            | HeaderKind::PerfInfo32
+            | HeaderKind::PerfInfo64 => Some(self.u16(6)),
+            _ => None,
+        }
+    }
+
+    /// The GUID in the header: event class of classic events, provider of EVENT_HEADER events,
+    /// message GUID of WPP messages. Kernel events have none.
+    pub fn guid(&self) -> Option<Guid> {
+        let at = match self.kind {
+            HeaderKind::Full32
+            | HeaderKind::Full64
+            | HeaderKind::EventHeader32
+            | HeaderKind::EventHeader64 => 24,
+            HeaderKind::Instance32 | HeaderKind::Instance64 if self.record.len() >= 72 => 24,
+            HeaderKind::Message => message_parts(self.record).guid?,
+            _ => return None,
+        };
+        Guid::read(self.record.get(at..)?)
+    }
+
+    /// The opcode of kernel, classic and EVENT_HEADER events.
+    pub fn opcode(&self) -> Option<u8> {
+        let at = match self.kind {
+            HeaderKind::Full32
+            | HeaderKind::Full64
+            | HeaderKind::Instance32
+            | HeaderKind::Instance64 => 4,
+            HeaderKind::EventHeader32 | HeaderKind::EventHeader64 => 45,
+            _ if self.hook().is_some() => 6,
+            _ => return None,
+        };
+        self.record.get(at).copied()
+    }
+
+    /// The version of the payload's layout.
+    pub fn version(&self) -> Option<u8> {
+        let at = match self.kind {
+            HeaderKind::Full32
+            | HeaderKind::Full64
+            | HeaderKind::Instance32
+            | HeaderKind::Instance64 => 6,
+            HeaderKind::EventHeader32 | HeaderKind::EventHeader64 => 42,
+            _ if self.hook().is_some() => 0,
+            _ => return None,
+        };
+        self.record.get(at).copied()
+    }
+
+    /// The level of classic and EVENT_HEADER events.
+    pub fn level(&self) -> Option<u8> {
+        match self.kind {
+            HeaderKind::Full32
+            | HeaderKind::Full64
+            | HeaderKind::Instance32
+            | HeaderKind::Instance64 => self.record.get(5).copied(),
+            _ => self.descriptor().map(|d| d.level),
+        }
+    }
+
+    /// The descriptor of an EVENT_HEADER event.
+    pub fn descriptor(&self) -> Option<Descriptor> {
+        let d = match self.kind {
+            HeaderKind::EventHeader32 | HeaderKind::EventHeader64 => self.record.get(40..56)?,
+            _ => return None,
+        };
+        Some(Descriptor {
+            id: le::u16(d, 0)?,
+            version: d[2],
+            channel: d[3],
+            level: d[4],
+            opcode: d[5],
+            task: le::u16(d, 6)?,
+            keyword: le::u64(d, 8)?,
+        })
+    }
+
+    /// Flags of an EVENT_HEADER event (`EVENT_HEADER_FLAG_*`); on disk 1 extended items,
+    /// 4 string only.
+    pub fn header_flags(&self) -> Option<u16> {
+        match self.kind {
+            HeaderKind::EventHeader32 | HeaderKind::EventHeader64 => le::u16(self.record, 4),
+            _ => None,
+        }
+    }
+
+    /// The message number of a WPP message within its GUID.
+    pub fn message_number(&self) -> Option<u16> {
+        (self.kind == HeaderKind::Message).then(|| self.u16(4))
+    }
+
+    /// Activity id of an EVENT_HEADER event, unless it is zero.
+    pub fn activity_id(&self) -> Option<Guid> {
+        match self.kind {
+            HeaderKind::EventHeader32 | HeaderKind::EventHeader64 => {
+                Guid::read(self.record.get(64..)?).filter(|g| *g != Guid::ZERO)
+            }
+            _ => None,
+        }
+    }
+
+    /// The logging thread, where the header has one. Rundown events carry 0xFFFF_FFFF.
+    #[inline]
+    pub fn thread_id(&self) -> Option<u32> {
+        le::u32(self.record, self.thread_offset()?)
+    }
+
+    /// The logging process, where the header has one. Rundown events carry 0xFFFF_FFFF.
+    #[inline]
+    pub fn process_id(&self) -> Option<u32> {
+        le::u32(self.record, self.thread_offset()? + 4)
+    }
+
+    fn thread_offset(&self) -> Option<usize> {
+        match self.kind {
+            HeaderKind::PerfInfo32
+            | HeaderKind::PerfInfo64
+            | HeaderKind::Timed
+            | HeaderKind::Error
+            | HeaderKind::Wnode
+            | HeaderKind::UlongTime => None,
+            HeaderKind::Message => message_parts(self.record).thread,
+            _ => Some(8),
+        }
+    }
+
+    /// Extended data items of an EVENT_HEADER event, in file order.
+    pub fn extended_items(&self) -> ExtendedItems<'a> {
+        match self.header_flags() {
+            Some(flags) if flags & 1 != 0 => {
+                ExtendedItems { rest: self.record.get(80..).unwrap_or(&[]), more: true }
+            }
+            _ => ExtendedItems { rest: &[], more: false },
+        }
+    }
+
+    /// Values of the hardware counters that a PERFINFO event carries before its payload, in the
+    /// order of the last counter-configuration event (hook 0x0F30).
+    pub fn counters(&self) -> impl Iterator<Item = u64> + 'a {
+        let (start, end) = match self.kind {
+            HeaderKind::PerfInfo32 | HeaderKind::PerfInfo64 => {
+                let version = self.u16(0);
+                let start = if version & 0x8000 != 0 { 24 } else { 16 };
+                (start, start + usize::from(version >> 8 & 7) * 8)
+            }
+            _ => (0, 0),
+        };
+        let bytes = self.record.get(start..end).unwrap_or(&[]);
+        bytes.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b))
+    }
+
+    /// The payload: everything after the header, its counters and its extended items.
+    #[inline]
+    pub fn payload(&self) -> &'a [u8] {
+        self.record.get(self.payload_offset()..).unwrap_or(&[])
+    }
+
+    fn payload_offset(&self) -> usize {
+        match self.kind {
+            HeaderKind::System32 | HeaderKind::System64 => 32,
+            HeaderKind::Compact32 | HeaderKind::Compact64 => 24,
+            HeaderKind::Full32 | HeaderKind::Full64 => 48,
+            HeaderKind::Instance32 | HeaderKind::Instance64 => self.record.len().min(72),
+            HeaderKind::PerfInfo32 | HeaderKind::PerfInfo64 => {
+                let version = self.u16(0);
+                let pebs = usize::from(version >> 15) * 8;
+                16 + pebs + usize::from(version >> 8 & 7) * 8
+            }
+            HeaderKind::EventHeader32 | HeaderKind::EventHeader64 => {
+                let mut items = self.extended_items();
+                while items.split().is_some() {}
+                if self.header_flags().unwrap_or(0) & 1 != 0 {
+                    self.record.len() - items.rest.len()
+                } else {
+                    80
+                }
+            }
+            HeaderKind::Message => message_parts(self.record).payload,
+            HeaderKind::UlongTime => 16,
+            HeaderKind::Timed | HeaderKind::Error | HeaderKind::Wnode => 8,
+        }
+    }
+
+    #[inline]
+    fn u16(&self, at: usize) -> u16 {
+        le::u16(self.record, at).unwrap_or(0)
+    }
+}

@@ -1,0 +1,14 @@
+//! Reads Windows event trace logs (`.etl`) on any operating system.
+
+mod clock;
+pub mod compress;
+mod event;
+mod guid;
+pub mod le;
+
+pub use clock::{Clock, ClockKind};
+pub use event::{Descriptor, Event, ExtendedItem, ExtendedItems, HeaderKind, Place, ext_type};
+pub use guid::{Guid, ParseGuidError};
+
+/// An opened trace.
+pub struct Trace;

@@ -1,0 +1,6 @@
+//! What Windows trace events mean.
+
+pub mod schema;
+mod value;
+
+pub use value::Value;
