@@ -73,8 +73,6 @@ pub enum FaultKind {
     },
     /// The buffer's compressed block is malformed.
     Decompress(DecompressError),
-    /// The buffer is compressed in a format that the log-file header does not name.
-    UnknownCompression,
     /// The buffer could not be read.
     Io(String),
     /// The record starts with bytes that name no header kind; the buffer's rest is unreadable.
@@ -119,7 +117,6 @@ impl FaultKind {
             FaultKind::Truncated { .. } => "truncated",
             FaultKind::TooManyValidBytes { .. } => "too_many_valid_bytes",
             FaultKind::Decompress(_) => "decompress",
-            FaultKind::UnknownCompression => "unknown_compression",
             FaultKind::Io(_) => "io",
             FaultKind::UnknownRecord { .. } => "unknown_record",
             FaultKind::RecordTooSmall { .. } => "record_too_small",
@@ -149,18 +146,24 @@ impl fmt::Display for FaultKind {
                 "no readable log-file header; times count from the first event at an assumed 10 MHz"
             ),
             FaultKind::NotABuffer { skipped } => {
-                write!(f, "no buffer header here; skipped {skipped} bytes to the next one")
+                write!(
+                    f,
+                    "no buffer header here; skipped {skipped} bytes to the next one"
+                )
             }
             FaultKind::Truncated { missing } => {
-                write!(f, "the file ends inside this buffer; {missing} bytes are missing")
+                write!(
+                    f,
+                    "the file ends inside this buffer; {missing} bytes are missing"
+                )
             }
             FaultKind::TooManyValidBytes { claimed, limit } => {
-                write!(f, "buffer claims {claimed} valid bytes but can hold {limit}")
+                write!(
+                    f,
+                    "buffer claims {claimed} valid bytes but can hold {limit}"
+                )
             }
             FaultKind::Decompress(e) => write!(f, "compressed block is malformed: {e}"),
-            FaultKind::UnknownCompression => {
-                write!(f, "buffer is compressed, but its log names no known format")
-            }
             FaultKind::Io(e) => write!(f, "could not be read: {e}"),
             FaultKind::UnknownRecord { marker, skipped } => write!(
                 f,

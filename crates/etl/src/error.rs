@@ -19,7 +19,10 @@ pub enum OpenError {
         name: String,
     },
     /// The file is not a log.
-    #[error("{name}: not an .etl trace: no buffer header in the file, which begins {}", hex(first))]
+    #[error(
+        "{name}: not an .etl trace: no buffer header in the file, which begins {}",
+        hex(first)
+    )]
     NotATrace {
         /// File concerned.
         name: String,
@@ -45,5 +48,9 @@ pub enum OpenError {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>().join(" ")
+    bytes
+        .iter()
+        .map(|b| format!("{b:02x}"))
+        .collect::<Vec<_>>()
+        .join(" ")
 }

@@ -149,7 +149,12 @@ impl Record {
             return Err(BadRecord::TooLarge(size.into()));
         };
         let raw_time = time_of(kind, record).unwrap_or(previous);
-        Ok(Record { raw_time, offset: offset as u32, size, kind })
+        Ok(Record {
+            raw_time,
+            offset: offset as u32,
+            size,
+            kind,
+        })
     }
 
     /// Whether `bytes` begin a record of at most `room` bytes; its end need not be at hand.
@@ -188,7 +193,10 @@ fn kind_and_size(bytes: &[u8]) -> Result<(HeaderKind, u16), BadRecord> {
             (kind, size)
         }
         (0x90, 0) => (HeaderKind::Message, marker as u16),
-        (0xB0, _) => (HeaderKind::UlongTime, HeaderKind::UlongTime.min_size() as u16),
+        (0xB0, _) => (
+            HeaderKind::UlongTime,
+            HeaderKind::UlongTime.min_size() as u16,
+        ),
         _ => return Err(BadRecord::UnknownMarker(marker)),
     };
     if usize::from(size) < kind.min_size() {
@@ -545,10 +553,14 @@ impl<'a> Event<'a> {
     /// Extended data items of an EVENT_HEADER event, in file order.
     pub fn extended_items(&self) -> ExtendedItems<'a> {
         match self.header_flags() {
-            Some(flags) if flags & 1 != 0 => {
-                ExtendedItems { rest: self.record.get(80..).unwrap_or(&[]), more: true }
-            }
-            _ => ExtendedItems { rest: &[], more: false },
+            Some(flags) if flags & 1 != 0 => ExtendedItems {
+                rest: self.record.get(80..).unwrap_or(&[]),
+                more: true,
+            },
+            _ => ExtendedItems {
+                rest: &[],
+                more: false,
+            },
         }
     }
 
@@ -564,7 +576,11 @@ impl<'a> Event<'a> {
             _ => (0, 0),
         };
         let bytes = self.record.get(start..end).unwrap_or(&[]);
-        bytes.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b))
+        bytes
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .map(|b| u64::from_le_bytes(*b))
     }
 
     /// The payload: everything after the header, its counters and its extended items.

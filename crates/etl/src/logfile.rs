@@ -114,7 +114,11 @@ impl LogFileHeader {
 
     /// Session modes that are set, by name.
     pub fn modes(&self) -> Vec<&'static str> {
-        mode::NAMES.iter().filter(|(bit, _)| self.log_file_mode & bit != 0).map(|m| m.1).collect()
+        mode::NAMES
+            .iter()
+            .filter(|(bit, _)| self.log_file_mode & bit != 0)
+            .map(|m| m.1)
+            .collect()
     }
 
     /// Whether the 16-bit processor index is in use (Windows 8 and later).
@@ -132,7 +136,12 @@ impl LogFileHeader {
                 self.start,
                 u64::from(self.cpu_mhz) * 1_000_000,
             ),
-            _ => Clock::new(ClockKind::Qpc, self.raw_start, self.start, self.perf_frequency),
+            _ => Clock::new(
+                ClockKind::Qpc,
+                self.raw_start,
+                self.start,
+                self.perf_frequency,
+            ),
         }
     }
 }

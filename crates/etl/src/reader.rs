@@ -37,7 +37,10 @@ impl<'t> BufferReader<'t> {
     /// equal time stay in buffer order. What is unreadable is left out and noted as damage.
     pub fn read(&mut self, buffer: &BufferRef) -> Events<'_> {
         self.load(buffer);
-        Events { reader: self, next: 0 }
+        Events {
+            reader: self,
+            next: 0,
+        }
     }
 
     /// What the buffers read so far were found to lack.
@@ -101,7 +104,9 @@ impl<'t> BufferReader<'t> {
         let segment = &self.trace.segments()[usize::from(buffer.segment)];
         let source = self.trace.source(segment.file);
         let read = |into: &mut Vec<u8>, size: u32| match into.resize(size as usize, 0) {
-            () => source.read_at(buffer.offset, into).map(|n| into.truncate(n)),
+            () => source
+                .read_at(buffer.offset, into)
+                .map(|n| into.truncate(n)),
         };
         if !buffer.is_compressed() {
             let missing = match read(&mut self.data, buffer.valid_size) {
@@ -111,14 +116,17 @@ impl<'t> BufferReader<'t> {
                     return Err(FaultKind::Io(e.to_string()));
                 }
             };
-            return if missing == 0 { Ok(()) } else { Err(FaultKind::Truncated { missing }) };
+            return if missing == 0 {
+                Ok(())
+            } else {
+                Err(FaultKind::Truncated { missing })
+            };
         }
-        let format = segment.compression.ok_or(FaultKind::UnknownCompression)?;
         read(&mut self.stored, buffer.stored_size).map_err(|e| FaultKind::Io(e.to_string()))?;
         let (header, block) = self.stored.split_at(HEADER_SIZE.min(self.stored.len()));
         self.data.resize(buffer.valid_size as usize, 0);
         self.data[..header.len()].copy_from_slice(header);
-        decompress(format, block, &mut self.data[HEADER_SIZE..]).map_err(|e| {
+        decompress(segment.compression, block, &mut self.data[HEADER_SIZE..]).map_err(|e| {
             // What came out before the fault is good: keep it.
             self.data.truncate(HEADER_SIZE + e.output);
             FaultKind::Decompress(e)
@@ -138,7 +146,11 @@ impl<'t> BufferReader<'t> {
                 Err(BadRecord::UnknownMarker(u32::MAX)) => break,
                 Err(bad) => {
                     let skipped = (self.data.len() - at) as u32;
-                    self.fault(buffer, Some(at as u32), FaultKind::from_bad_record(bad, skipped));
+                    self.fault(
+                        buffer,
+                        Some(at as u32),
+                        FaultKind::from_bad_record(bad, skipped),
+                    );
                     break;
                 }
             };
@@ -158,7 +170,12 @@ impl<'t> BufferReader<'t> {
 
     fn fault(&mut self, buffer: &BufferRef, offset: Option<u32>, what: FaultKind) {
         let file = self.trace.segments()[usize::from(buffer.segment)].file;
-        self.damage.add(Fault { file, buffer_offset: buffer.offset, offset, what });
+        self.damage.add(Fault {
+            file,
+            buffer_offset: buffer.offset,
+            offset,
+            what,
+        });
     }
 }
 

@@ -30,8 +30,8 @@ pub struct Segment {
     pub header: Option<LogFileHeader>,
     /// Converts the segment's raw times; nanosecond 0 is the *trace's* start.
     pub clock: Clock,
-    /// Format of its compressed buffers, if its header names one.
-    pub compression: Option<Compression>,
+    /// Format of its compressed buffers, if it has any.
+    pub compression: Compression,
     /// `LoggerId` of its buffers, for finding further ones.
     logger_id: u16,
 }
@@ -54,8 +54,13 @@ pub(crate) struct Scan {
 /// Scans file number `file` of a trace whose segments so far are `first_segment` many.
 /// Returns a scan without segments when nothing in the file is a buffer.
 pub(crate) fn scan(source: &dyn Source, file: u16, first_segment: u16) -> io::Result<Scan> {
-    let mut scanner =
-        Scanner { source, file, first_segment, scan: Scan::default(), peek: [0; PEEK_COMPRESSED] };
+    let mut scanner = Scanner {
+        source,
+        file,
+        first_segment,
+        scan: Scan::default(),
+        peek: [0; PEEK_COMPRESSED],
+    };
     match scanner.pre_vista_buffer_size()? {
         Some(size) => scanner.fixed_size_buffers(size)?,
         None => scanner.chain()?,
@@ -89,14 +94,21 @@ impl Scanner<'_> {
                     continue;
                 }
             }
-            let from = doubted.take().map_or(at, |start| start + HEADER_SIZE as u64);
+            let from = doubted
+                .take()
+                .map_or(at, |start| start + HEADER_SIZE as u64);
             match self.search(from)? {
                 Some(next) => {
                     if next < at {
                         // The last buffer's size reached over this one: it lied.
                         self.shorten_last(next);
                     }
-                    self.fault(at.min(next), FaultKind::NotABuffer { skipped: next.saturating_sub(at) });
+                    self.fault(
+                        at.min(next),
+                        FaultKind::NotABuffer {
+                            skipped: next.saturating_sub(at),
+                        },
+                    );
                     at = next;
                 }
                 None => {
@@ -130,7 +142,9 @@ impl Scanner<'_> {
         let mut bytes = vec![0; 4096];
         let n = self.source.read_at(0, &mut bytes)?;
         bytes.truncate(n);
-        let Some(first) = crate::le::u32(&bytes, 0) else { return Ok(None) };
+        let Some(first) = crate::le::u32(&bytes, 0) else {
+            return Ok(None);
+        };
         if first as usize >= HEADER_SIZE {
             return Ok(None);
         }
@@ -145,8 +159,11 @@ impl Scanner<'_> {
     /// The header of the buffer at `at`, if there can be one.
     fn header_at(&mut self, at: u64) -> io::Result<Option<BufferHeader>> {
         let n = self.source.read_at(at, &mut self.peek[..PEEK])?;
-        let Some(header) = BufferHeader::read(&self.peek[..n]) else { return Ok(None) };
-        let usual_size = header.stored_size != 0 && header.stored_size == self.current_buffer_size();
+        let Some(header) = BufferHeader::read(&self.peek[..n]) else {
+            return Ok(None);
+        };
+        let usual_size =
+            header.stored_size != 0 && header.stored_size == self.current_buffer_size();
         Ok((header.is_plausible() || usual_size).then_some(header))
     }
 
@@ -160,7 +177,12 @@ impl Scanner<'_> {
         let mut stored_size = header.stored_size;
         let left = self.source.len() - at;
         if u64::from(stored_size) > left {
-            self.fault(at, FaultKind::Truncated { missing: u64::from(stored_size) - left });
+            self.fault(
+                at,
+                FaultKind::Truncated {
+                    missing: u64::from(stored_size) - left,
+                },
+            );
             stored_size = left as u32;
         }
         if header.buffer_type == buffer::TYPE_HEADER || self.scan.segments.is_empty() {
@@ -174,7 +196,13 @@ impl Scanner<'_> {
         let mut valid_size = header.valid_size;
         if valid_size > limit {
             if limit == header.stored_size || stored_size == header.stored_size {
-                self.fault(at, FaultKind::TooManyValidBytes { claimed: valid_size, limit });
+                self.fault(
+                    at,
+                    FaultKind::TooManyValidBytes {
+                        claimed: valid_size,
+                        limit,
+                    },
+                );
             }
             valid_size = limit;
         }
@@ -186,7 +214,10 @@ impl Scanner<'_> {
         }
         let segment = self.scan.segments.len() - 1;
         let log = &self.scan.segments[segment];
-        let wide = log.header.as_ref().is_some_and(LogFileHeader::has_wide_cpu_index);
+        let wide = log
+            .header
+            .as_ref()
+            .is_some_and(LogFileHeader::has_wide_cpu_index);
         let compression = log.compression;
         let first_time = self.first_time(at, header, stored_size, compression)?;
         self.scan.buffers.push(BufferRef {
@@ -209,7 +240,9 @@ impl Scanner<'_> {
         let n = self.source.read_at(at, &mut bytes)?;
         bytes.truncate(n);
         let record = Record::read(&bytes, HEADER_SIZE, 0).ok();
-        let log = record.as_ref().and_then(|record| LogFileHeader::read(&bytes, record));
+        let log = record
+            .as_ref()
+            .and_then(|record| LogFileHeader::read(&bytes, record));
         let too_many = self.scan.segments.len() + usize::from(self.first_segment) >= 0xFFFF;
         if log.is_none() && !self.scan.segments.is_empty() || too_many {
             return Ok(());
@@ -223,14 +256,16 @@ impl Scanner<'_> {
             None => self.fault(at, FaultKind::NoLogFileHeader),
         }
         let first = record.map_or(0, |r| r.raw_time);
-        let clock = log
-            .as_ref()
-            .map_or_else(|| Clock::new(ClockKind::Qpc, first, 0, 0), LogFileHeader::clock);
+        let clock = log.as_ref().map_or_else(
+            || Clock::new(ClockKind::Qpc, first, 0, 0),
+            LogFileHeader::clock,
+        );
         // The header buffer of a compressed log names the format where live buffers keep a state.
         // Without one, XPRESS is what the writers use.
-        let compression = Compression::from_format(header.state as u16)
-            .or(Some(Compression::Xpress))
-            .filter(|_| header.flags & flag::COMPRESSED == 0);
+        let compression = Some(header.state as u16)
+            .filter(|_| header.flags & flag::COMPRESSED == 0)
+            .and_then(Compression::from_format)
+            .unwrap_or(Compression::Xpress);
         self.scan.segments.push(Segment {
             file: self.file,
             header: log,
@@ -247,11 +282,13 @@ impl Scanner<'_> {
         at: u64,
         header: &BufferHeader,
         stored_size: u32,
-        compression: Option<Compression>,
+        compression: Compression,
     ) -> io::Result<Option<i64>> {
         let compressed = header.flags & flag::COMPRESSED != 0;
         let peek = if compressed { PEEK_COMPRESSED } else { PEEK };
-        let n = self.source.read_at(at, &mut self.peek[..peek.min(stored_size as usize)])?;
+        let n = self
+            .source
+            .read_at(at, &mut self.peek[..peek.min(stored_size as usize)])?;
         let body = self.peek[..n].get(HEADER_SIZE..).unwrap_or(&[]);
         if !compressed {
             return Ok(Record::time(body));
@@ -259,7 +296,9 @@ impl Scanner<'_> {
         let mut first = [0; 48];
         let room = (header.valid_size as usize - HEADER_SIZE).min(first.len());
         let decoded = compression.map(|format| decompress(format, body, &mut first[..room]));
-        Ok(matches!(decoded, Some(Ok(()))).then(|| Record::time(&first[..room])).flatten())
+        Ok(matches!(decoded, Some(Ok(())))
+            .then(|| Record::time(&first[..room]))
+            .flatten())
     }
 
     /// Looks for the next buffer from `from` on.
@@ -274,7 +313,9 @@ impl Scanner<'_> {
             while i < last {
                 // A size field of zero begins most places in a preallocated tail.
                 let size = u32::from_le_bytes([chunk[i], chunk[i + 1], chunk[i + 2], chunk[i + 3]]);
-                if size as usize > HEADER_SIZE && size <= MAX_BUFFER && self.begins_buffer(&chunk[i..n])
+                if size as usize > HEADER_SIZE
+                    && size <= MAX_BUFFER
+                    && self.begins_buffer(&chunk[i..n])
                 {
                     return Ok(Some(at + i as u64));
                 }
@@ -305,7 +346,9 @@ impl Scanner<'_> {
         if header.flags & flag::COMPRESSED == 0 {
             return Record::fits(body, header.valid_size as usize - HEADER_SIZE);
         }
-        let format = segment.and_then(|s| s.compression).unwrap_or(Compression::Xpress);
+        let format = segment
+            .and_then(|s| s.compression)
+            .unwrap_or(Compression::Xpress);
         let mut first = [0; 16];
         let room = (header.valid_size as usize - HEADER_SIZE).min(first.len());
         decompress(format, body, &mut first[..room]).is_ok()
@@ -362,6 +405,11 @@ impl Scanner<'_> {
     }
 
     fn fault(&mut self, buffer_offset: u64, what: FaultKind) {
-        self.scan.damage.add(Fault { file: self.file, buffer_offset, offset: None, what });
+        self.scan.damage.add(Fault {
+            file: self.file,
+            buffer_offset,
+            offset: None,
+            what,
+        });
     }
 }

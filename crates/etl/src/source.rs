@@ -27,7 +27,9 @@ impl Source for Vec<u8> {
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-        let from = usize::try_from(offset).unwrap_or(usize::MAX).min(self.as_slice().len());
+        let from = usize::try_from(offset)
+            .unwrap_or(usize::MAX)
+            .min(self.as_slice().len());
         let rest = &self[from..];
         let n = rest.len().min(into.len());
         into[..n].copy_from_slice(&rest[..n]);

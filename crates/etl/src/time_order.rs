@@ -81,7 +81,9 @@ impl<'t> TimeOrder<'t> {
     pub fn within(mut self, from_ns: i64, to_ns: i64) -> TimeOrder<'t> {
         let trace = self.trace;
         let first_ns = |b: &BufferRef| {
-            trace.segments()[usize::from(b.segment)].clock.to_ns(b.first_time)
+            trace.segments()[usize::from(b.segment)]
+                .clock
+                .to_ns(b.first_time)
         };
         let mut keep = vec![false; trace.buffers().len()];
         for stream in trace.streams() {
@@ -90,9 +92,9 @@ impl<'t> TimeOrder<'t> {
                 // A buffer ends where the stream's next one begins, at the latest.
                 let ends = buffers.get(i + 1).map_or(i64::MAX, first_ns);
                 if first_ns(buffer) <= to_ns && ends >= from_ns {
-                    let at = trace
-                        .buffers()
-                        .partition_point(|b| (b.segment, b.offset) < (buffer.segment, buffer.offset));
+                    let at = trace.buffers().partition_point(|b| {
+                        (b.segment, b.offset) < (buffer.segment, buffer.offset)
+                    });
                     keep[at] = true;
                 }
             }
@@ -177,11 +179,18 @@ impl<'t> TimeOrder<'t> {
 
     /// Reads the earliest pending buffer into a slot.
     fn begin(&mut self) {
-        let Some((_, ordinal)) = self.pending.pop() else { return };
+        let Some((_, ordinal)) = self.pending.pop() else {
+            return;
+        };
         let buffer = self.trace.buffers()[ordinal as usize];
         let index = self.free.pop().unwrap_or_else(|| {
             let reader = BufferReader::new(self.trace);
-            self.slots.push(Slot { reader, buffer, ordinal, next: 0 });
+            self.slots.push(Slot {
+                reader,
+                buffer,
+                ordinal,
+                next: 0,
+            });
             self.slots.len() - 1
         });
         let slot = &mut self.slots[index];
@@ -203,7 +212,9 @@ impl<'t> TimeOrder<'t> {
             file: self.trace.segments()[usize::from(slot.buffer.segment)].file,
             buffer_offset: slot.buffer.offset,
             offset: slot.reader.event(slot.next - 1).map(|e| e.place().offset),
-            what: FaultKind::OutOfOrder { by: self.last_time.saturating_sub(time) },
+            what: FaultKind::OutOfOrder {
+                by: self.last_time.saturating_sub(time),
+            },
         });
     }
 }
@@ -226,6 +237,8 @@ fn time_key(trace: &Trace, buffer: &BufferRef, raw_time: i64) -> i64 {
     if trace.has_single_clock() {
         raw_time
     } else {
-        trace.segments()[usize::from(buffer.segment)].clock.to_ns(raw_time)
+        trace.segments()[usize::from(buffer.segment)]
+            .clock
+            .to_ns(raw_time)
     }
 }

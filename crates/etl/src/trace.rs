@@ -63,8 +63,12 @@ impl Trace {
                 return Err(OpenError::Empty { name });
             }
             let file = u16::try_from(trace.files.len()).map_err(|_| OpenError::TooManyFiles)?;
-            let scan = scan(&*source, file, trace.segments.len() as u16)
-                .map_err(|error| OpenError::Io { name: name.clone(), error })?;
+            let scan = scan(&*source, file, trace.segments.len() as u16).map_err(|error| {
+                OpenError::Io {
+                    name: name.clone(),
+                    error,
+                }
+            })?;
             if scan.segments.is_empty() {
                 let mut first = vec![0; 16];
                 let n = source.read_at(0, &mut first).unwrap_or(0);
@@ -83,7 +87,9 @@ impl Trace {
     /// Puts all segments' clocks on one time line that starts at the earliest session start.
     fn share_clock(&mut self) {
         let known = self.segments.iter().filter_map(|s| s.header.as_ref());
-        let Some(earliest) = known.clone().min_by_key(|h| h.start) else { return };
+        let Some(earliest) = known.clone().min_by_key(|h| h.start) else {
+            return;
+        };
         let base = earliest.clock();
         let same_counter = |h: &LogFileHeader| {
             base.kind() == ClockKind::Qpc

@@ -7,13 +7,20 @@ use serde_json::Value;
 
 fn open(relative: &str) -> Trace {
     let file = std::fs::File::open(testdata::path(relative)).unwrap();
-    Trace::from_sources(vec![(relative.into(), Box::new(FileSource::new(file).unwrap()))]).unwrap()
+    Trace::from_sources(vec![(
+        relative.into(),
+        Box::new(FileSource::new(file).unwrap()),
+    )])
+    .unwrap()
 }
 
 /// Microseconds since 1970 as in the truth's ISO times.
 fn iso(filetime: i64) -> String {
     let micros = filetime / 10 - 11_644_473_600_000_000;
-    let (days, micros) = (micros.div_euclid(86_400_000_000), micros.rem_euclid(86_400_000_000));
+    let (days, micros) = (
+        micros.div_euclid(86_400_000_000),
+        micros.rem_euclid(86_400_000_000),
+    );
     // Civil date from days since 1970 (Howard Hinnant's algorithm).
     let z = days + 719_468;
     let era = z.div_euclid(146_097);
@@ -21,7 +28,10 @@ fn iso(filetime: i64) -> String {
     let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
     let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
     let mp = (5 * doy + 2) / 153;
-    let (day, month) = (doy - (153 * mp + 2) / 5 + 1, if mp < 10 { mp + 3 } else { mp - 9 });
+    let (day, month) = (
+        doy - (153 * mp + 2) / 5 + 1,
+        if mp < 10 { mp + 3 } else { mp - 9 },
+    );
     let year = yoe + era * 400 + i64::from(month <= 2);
     let (seconds, micros) = (micros / 1_000_000, micros % 1_000_000);
     let (h, m, s) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -35,8 +45,14 @@ fn iso(filetime: i64) -> String {
 fn check_header(name: &str, h: &LogFileHeader, truth: &Value) {
     let is = |key: &str, value: Value| assert_eq!(value, truth[key], "{name}: {key}");
     is("buffer_size", h.buffer_size.into());
-    is("os_version", format!("{}.{}", h.os_version.0, h.os_version.1).into());
-    is("sub", format!("{}.{}", h.log_version.0, h.log_version.1).into());
+    is(
+        "os_version",
+        format!("{}.{}", h.os_version.0, h.os_version.1).into(),
+    );
+    is(
+        "sub",
+        format!("{}.{}", h.log_version.0, h.log_version.1).into(),
+    );
     is("os_build", h.os_build.into());
     is("processors", h.processors.into());
     is("pointer_size", h.pointer_size.into());
@@ -45,7 +61,10 @@ fn check_header(name: &str, h: &LogFileHeader, truth: &Value) {
     // The truth's times went through a float: they are exact to a microsecond only.
     let is_time = |key: &str, filetime: i64| {
         let both = [iso(filetime - 10), iso(filetime), iso(filetime + 10)];
-        assert!(both.iter().any(|t| truth[key] == **t), "{name}: {key} {both:?}");
+        assert!(
+            both.iter().any(|t| truth[key] == **t),
+            "{name}: {key} {both:?}"
+        );
     };
     is_time("start", h.start);
     is_time("boot", h.boot);
@@ -90,18 +109,38 @@ fn headers_counts_and_spans_equal_the_ground_truth() {
                 }
             }
         }
-        assert_eq!(reader.damage().counts(), &BTreeMap::new(), "{name}: {:?}", reader.damage());
+        assert_eq!(
+            reader.damage().counts(),
+            &BTreeMap::new(),
+            "{name}: {:?}",
+            reader.damage()
+        );
         assert_eq!(truth["total_events"], kinds.values().sum::<u64>(), "{name}");
         for (kind, count) in truth["header_types"].as_object().unwrap() {
-            assert_eq!(kinds.get(kind.as_str()).copied(), count.as_u64(), "{name}: {kind}");
+            assert_eq!(
+                kinds.get(kind.as_str()).copied(),
+                count.as_u64(),
+                "{name}: {kind}"
+            );
         }
-        assert_eq!(kinds.len(), truth["header_types"].as_object().unwrap().len(), "{name}");
+        assert_eq!(
+            kinds.len(),
+            truth["header_types"].as_object().unwrap().len(),
+            "{name}"
+        );
         let stated = truth["ext_items"].as_object().unwrap();
-        assert_eq!(stated.values().filter_map(Value::as_u64).sum::<u64>(), items, "{name}: items");
+        assert_eq!(
+            stated.values().filter_map(Value::as_u64).sum::<u64>(),
+            items,
+            "{name}: items"
+        );
         let ticks = last - first;
         let span = ticks as f64 / trace.clock().frequency() as f64;
         let stated = truth["event_span_s"].as_f64().unwrap();
-        assert!((span - stated).abs() < 1e-6, "{name}: span {span} s, truth {stated} s");
+        assert!(
+            (span - stated).abs() < 1e-6,
+            "{name}: span {span} s, truth {stated} s"
+        );
     }
 }
 
@@ -113,12 +152,24 @@ fn the_merge_gives_every_event_once_and_in_order() {
         let (mut count, mut last) = (0u64, (i64::MIN, 0));
         while let Some(event) = events.next() {
             let key = (event.raw_time(), event.cpu());
-            assert!(key >= last, "{name}: event {count} at {key:?} follows {last:?}");
+            assert!(
+                key >= last,
+                "{name}: event {count} at {key:?} follows {last:?}"
+            );
             last = key;
             count += 1;
         }
-        assert_eq!(truth["total_events"], count, "{name} {:#?}", trace.buffers());
-        assert!(events.damage().counts().is_empty(), "{name}: {:?}", events.damage());
+        assert_eq!(
+            truth["total_events"],
+            count,
+            "{name} {:#?}",
+            trace.buffers()
+        );
+        assert!(
+            events.damage().counts().is_empty(),
+            "{name}: {:?}",
+            events.damage()
+        );
         let streams = trace.streams();
         let by_stream: usize = streams.iter().map(|s| s.buffers().len()).sum();
         assert_eq!(by_stream, trace.buffers().len(), "{name}");

@@ -10,7 +10,10 @@ use serde_json::Value;
 /// If the file is missing: tests must not pass for want of data.
 pub fn path(relative: &str) -> PathBuf {
     let data = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data"));
-    assert!(data.is_dir(), "../shared/data is missing: it must lie beside the repository");
+    assert!(
+        data.is_dir(),
+        "../shared/data is missing: it must lie beside the repository"
+    );
     let path = data.join(relative);
     assert!(path.exists(), "../shared/data/{relative} is missing");
     path
@@ -28,7 +31,9 @@ pub fn json(relative: &str) -> Value {
 
 /// The ground truth of every real trace: its file below `../shared/data` and its `truth` object.
 pub fn traces() -> Vec<(String, Value)> {
-    let Value::Array(files) = json("etl/truth.json") else { panic!("truth.json is not a list") };
+    let Value::Array(files) = json("etl/truth.json") else {
+        panic!("truth.json is not a list")
+    };
     assert!(!files.is_empty(), "truth.json is empty");
     files
         .into_iter()
