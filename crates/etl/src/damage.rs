@@ -64,6 +64,13 @@ pub enum FaultKind {
         /// Bytes that are missing.
         missing: u64,
     },
+    /// The buffer claims to reach over the next one; the session's buffer size was used.
+    WrongSize {
+        /// Bytes claimed.
+        claimed: u32,
+        /// Bytes used.
+        used: u32,
+    },
     /// The buffer claims more valid bytes than it can hold.
     TooManyValidBytes {
         /// Bytes claimed.
@@ -115,6 +122,7 @@ impl FaultKind {
             FaultKind::NoLogFileHeader => "no_log_file_header",
             FaultKind::NotABuffer { .. } => "not_a_buffer",
             FaultKind::Truncated { .. } => "truncated",
+            FaultKind::WrongSize { .. } => "wrong_size",
             FaultKind::TooManyValidBytes { .. } => "too_many_valid_bytes",
             FaultKind::Decompress(_) => "decompress",
             FaultKind::Io(_) => "io",
@@ -155,6 +163,12 @@ impl fmt::Display for FaultKind {
                 write!(
                     f,
                     "the file ends inside this buffer; {missing} bytes are missing"
+                )
+            }
+            FaultKind::WrongSize { claimed, used } => {
+                write!(
+                    f,
+                    "buffer claims {claimed} bytes, but another begins after {used}"
                 )
             }
             FaultKind::TooManyValidBytes { claimed, limit } => {

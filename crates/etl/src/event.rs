@@ -95,7 +95,7 @@ impl HeaderKind {
     }
 
     /// Fewest bytes a record of this kind can have.
-    const fn min_size(self) -> usize {
+    pub(crate) const fn min_size(self) -> usize {
         match self {
             HeaderKind::System32 | HeaderKind::System64 => 32,
             HeaderKind::Compact32 | HeaderKind::Compact64 => 24,

@@ -14,6 +14,7 @@ mod scan;
 mod source;
 mod time_order;
 mod trace;
+pub mod write;
 
 pub use buffer::{BufferRef, flag as buffer_flag};
 pub use clock::{Clock, ClockKind};

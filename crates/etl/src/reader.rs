@@ -103,10 +103,11 @@ impl<'t> BufferReader<'t> {
     fn fetch(&mut self, buffer: &BufferRef) -> Result<(), FaultKind> {
         let segment = &self.trace.segments()[usize::from(buffer.segment)];
         let source = self.trace.source(segment.file);
-        let read = |into: &mut Vec<u8>, size: u32| match into.resize(size as usize, 0) {
-            () => source
+        let read = |into: &mut Vec<u8>, size: u32| {
+            into.resize(size as usize, 0);
+            source
                 .read_at(buffer.offset, into)
-                .map(|n| into.truncate(n)),
+                .map(|n| into.truncate(n))
         };
         if !buffer.is_compressed() {
             let missing = match read(&mut self.data, buffer.valid_size) {

@@ -85,7 +85,22 @@ impl Scanner<'_> {
         // Where the last accepted buffer began, if its size is not vouched for by the session's.
         let mut doubted: Option<u64> = None;
         while at < len {
-            if let Some(header) = self.header_at(at)? {
+            if let Some(mut header) = self.header_at(at)? {
+                let usual_size = self.current_buffer_size();
+                if usual_size > 0
+                    && header.stored_size > usual_size
+                    && self.is_buffer(at + u64::from(usual_size))?
+                {
+                    let claimed = header.stored_size;
+                    self.fault(
+                        at,
+                        FaultKind::WrongSize {
+                            claimed,
+                            used: usual_size,
+                        },
+                    );
+                    header.stored_size = usual_size;
+                }
                 self.accept(at, &header)?;
                 let usual = header.stored_size == self.current_buffer_size();
                 doubted = (!usual).then_some(at);
@@ -165,6 +180,12 @@ impl Scanner<'_> {
         let usual_size =
             header.stored_size != 0 && header.stored_size == self.current_buffer_size();
         Ok((header.is_plausible() || usual_size).then_some(header))
+    }
+
+    /// Whether a buffer of the current session begins at `at`.
+    fn is_buffer(&mut self, at: u64) -> io::Result<bool> {
+        let n = self.source.read_at(at, &mut self.peek)?;
+        Ok(self.begins_buffer(&self.peek[..n]))
     }
 
     fn current_buffer_size(&self) -> u32 {
@@ -295,10 +316,8 @@ impl Scanner<'_> {
         }
         let mut first = [0; 48];
         let room = (header.valid_size as usize - HEADER_SIZE).min(first.len());
-        let decoded = compression.map(|format| decompress(format, body, &mut first[..room]));
-        Ok(matches!(decoded, Some(Ok(())))
-            .then(|| Record::time(&first[..room]))
-            .flatten())
+        let decoded = decompress(compression, body, &mut first[..room]);
+        Ok(decoded.ok().and_then(|()| Record::time(&first[..room])))
     }
 
     /// Looks for the next buffer from `from` on.
@@ -346,9 +365,7 @@ impl Scanner<'_> {
         if header.flags & flag::COMPRESSED == 0 {
             return Record::fits(body, header.valid_size as usize - HEADER_SIZE);
         }
-        let format = segment
-            .and_then(|s| s.compression)
-            .unwrap_or(Compression::Xpress);
+        let format = segment.map_or(Compression::Xpress, |s| s.compression);
         let mut first = [0; 16];
         let room = (header.valid_size as usize - HEADER_SIZE).min(first.len());
         decompress(format, body, &mut first[..room]).is_ok()
