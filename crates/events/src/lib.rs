@@ -2,5 +2,6 @@
 
 pub mod schema;
 mod value;
+pub mod wpp;
 
 pub use value::Value;
