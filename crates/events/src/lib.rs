@@ -1,6 +1,7 @@
 //! What Windows trace events mean.
 
 pub mod schema;
+pub mod status;
 mod value;
 pub mod wpp;
 

@@ -73,7 +73,9 @@ fn bytes(hex: &str) -> Vec<u8> {
 /// Message number, payload, text.
 type Recorded = (u16, &'static str, &'static str);
 
-/// Every different message of the nine typed recordings.
+/// Every different message of the nine typed recordings. Texts are `tracefmt`'s, except that
+/// times are in UTC, the SID is not an account's name, and the dump and NDIS codes are shown as
+/// they are.
 const RECORDED: &[(&str, &[Recorded])] = &[
     (
         "744151fd-b3f4-32e6-38eb-0fd11e3fb62d",
@@ -118,7 +120,8 @@ const RECORDED: &[(&str, &[Recorded])] = &[
             (
                 14,
                 "05000780220000c0443322116655887799aabbccddeeff00",
-                "hr=0x80070005 st=0xc0000022 guid=11223344-5566-7788-99aa-bbccddeeff00",
+                "hr=0x80070005(ERROR_ACCESS_DENIED) st=0xc0000022(STATUS_ACCESS_DENIED) \
+                 guid=11223344-5566-7788-99aa-bbccddeeff00",
             ),
         ],
     ),
@@ -140,7 +143,7 @@ const RECORDED: &[(&str, &[Recorded])] = &[
             (
                 13,
                 "02000000efcdab0000000000ff01000000000000",
-                "werr=2 i64X=0xABCDEF i64o=777",
+                "werr=2(ERROR_FILE_NOT_FOUND) i64X=0xABCDEF i64o=777",
             ),
             (14, "7f0000010050", "ip=127.0.0.1 port=80"),
         ],

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use etl::{Guid, le};
 
 use super::format::Spec;
-use crate::Value;
 use crate::schema::ValueMap;
+use crate::{Value, status};
 
 /// The type of an argument. Multi-byte numbers are little-endian unless said otherwise, and
 /// arguments follow each other without padding.
@@ -400,9 +400,9 @@ impl Item {
         }
     }
 
-    /// The value in words, as `tracefmt` puts it where that is known. Three things differ on
-    /// purpose: times are in UTC, a SID is not looked up in this machine's accounts, and a hex
-    /// dump is shown.
+    /// The value in words, as `tracefmt` puts it where that is known. Some things differ on
+    /// purpose: times are in UTC, a SID is not looked up in this machine's accounts, a hex dump
+    /// is shown, and NDIS codes stay numbers.
     fn words<'v>(&self, value: &'v Value<'_>, pointer_size: usize) -> Cow<'v, str> {
         let owned = match (self, value) {
             (_, Value::Text(text)) => return Cow::Borrowed(text),
@@ -422,6 +422,12 @@ impl Item {
             ) => format!("{number:o}"),
             (Item::Integer { .. }, Value::Hex(number)) => format!("{number:x}"),
             (Item::TimeDelta | Item::WaitTime, Value::Int(ticks)) => seconds(*ticks),
+            (Item::NtStatus, Value::Hex(code)) => coded(*code, status::ntstatus_name),
+            (Item::HResult, Value::Hex(code)) => coded(*code, status::hresult_name),
+            (Item::Win32Error, Value::UInt(code)) => {
+                let name = u32::try_from(*code).ok().and_then(status::win32_error_name);
+                name.map_or_else(|| code.to_string(), |name| format!("{code}({name})"))
+            }
             (_, Value::Int(number)) => number.to_string(),
             (_, Value::UInt(number)) => number.to_string(),
             (_, Value::Hex(code)) => format!("{code:#010x}"),
@@ -454,6 +460,14 @@ pub(super) fn hex(bytes: &[u8], between: &str) -> String {
         let _ = write!(out, "{byte:02x}");
     }
     out
+}
+
+/// A code and its name, as `0xc0000022(STATUS_ACCESS_DENIED)`.
+fn coded(code: u64, name: fn(u32) -> Option<&'static str>) -> String {
+    match u32::try_from(code).ok().and_then(name) {
+        Some(name) => format!("{code:#010x}({name})"),
+        None => format!("{code:#010x}"),
+    }
 }
 
 /// The listed names: of `value(0)`, `value(1)` and so on, as far as there are values.
