@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::format::Piece;
-use super::item;
 use super::tmf::{Argument, Message, TmfSet};
+use super::words::hex;
 use crate::Value;
 
 /// Longest text that is made of a message, in bytes. A payload has at most 64 KiB, but a format
@@ -122,7 +122,7 @@ fn unreadable(argument: &Argument, bytes: &[u8], text: &mut String) {
     text.push('?');
     if !bytes.is_empty() {
         text.push(' ');
-        text.push_str(&item::hex(&bytes[..bytes.len().min(MAX_UNKNOWN)], " "));
+        text.push_str(&hex(&bytes[..bytes.len().min(MAX_UNKNOWN)], " "));
         if bytes.len() > MAX_UNKNOWN {
             text.push_str(" …");
         }

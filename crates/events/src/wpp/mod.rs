@@ -12,6 +12,7 @@ mod format;
 mod item;
 mod message;
 mod tmf;
+mod words;
 
 pub use item::{Base, Item};
 pub use message::{WppMessage, decode, decode_payload};
