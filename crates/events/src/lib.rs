@@ -1,6 +1,9 @@
 //! What Windows trace events mean.
 
+mod decode;
 pub mod schema;
+mod text;
 mod value;
 
+pub use decode::{Fields, decode};
 pub use value::Value;
