@@ -1,6 +1,7 @@
 //! What Windows trace events mean.
 
 mod decode;
+pub mod kernel;
 pub mod schema;
 mod text;
 mod value;
