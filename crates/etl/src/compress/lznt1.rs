@@ -15,8 +15,13 @@ pub(super) fn decompress(input: &[u8], output: &mut [u8]) -> Result<(), Stopped>
     let mut start = 0;
     while start < output.len() {
         let mut written = 0;
-        decode_chunk(input, &mut at, &mut output[start..], &mut written)
-            .map_err(|fault| Stopped { input: at, output: start + written, fault })?;
+        decode_chunk(input, &mut at, &mut output[start..], &mut written).map_err(|fault| {
+            Stopped {
+                input: at,
+                output: start + written,
+                fault,
+            }
+        })?;
         start += written;
     }
     Ok(())
@@ -72,12 +77,16 @@ fn decode_groups(
                 return Ok(());
             }
             if flags >> item & 1 == 0 {
-                let Some(&literal) = data.get(*at) else { return Ok(()) };
+                let Some(&literal) = data.get(*at) else {
+                    return Ok(());
+                };
                 output[*written] = literal;
                 *at += 1;
                 *written += 1;
             } else {
-                let Some(word) = le::u16(data, *at) else { return Ok(()) };
+                let Some(word) = le::u16(data, *at) else {
+                    return Ok(());
+                };
                 let length_bits = length_bits(*written);
                 let distance = usize::from(word >> length_bits) + 1;
                 let length = usize::from(word & ((1 << length_bits) - 1)) + 3;

@@ -153,7 +153,9 @@ fn copy_match(
     distance: usize,
     length: usize,
 ) -> Result<usize, DecompressFault> {
-    let from = at.checked_sub(distance).ok_or(DecompressFault::DistanceTooFar { distance })?;
+    let from = at
+        .checked_sub(distance)
+        .ok_or(DecompressFault::DistanceTooFar { distance })?;
     let end = output.len().min(at.saturating_add(length));
 
     // Whole chunks, as long as the last one still fits and no chunk reads what it writes.
