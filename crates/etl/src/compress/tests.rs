@@ -494,7 +494,6 @@ fn encode_huffman(input: &[u8], numbers: &mut Numbers) -> Vec<u8> {
         // Any bits will do to fill up the last word.
         write(&mut output, 15, 0);
         write(&mut output, 1, 0);
-        let _ = words;
     }
     output
 }
