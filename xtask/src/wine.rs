@@ -5,8 +5,9 @@
 //! `bcryptprimitives.dll` (see `xtask/wine/`), and a server that outlives a program (each start
 //! takes 0.1 s instead of 0.7 s).
 
-use std::fs;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::command::{cargo, is_installed, program, read, root, run, target};
@@ -77,22 +78,22 @@ impl Wine {
         let wine = Self {
             prefix: target().join("wine"),
         };
+        // A server left over from a killed task would make the new one give up.
+        wine.stop();
         // Written last: a prefix without it was left half-made.
         let ready = wine.prefix.join("ready");
-        let fresh = !ready.is_file();
-        if fresh {
+        let is_ready = ready.is_file();
+        if !is_ready {
             let _ = fs::remove_dir_all(&wine.prefix);
-            fs::create_dir_all(&wine.prefix)
-                .map_err(|error| format!("{} cannot be made: {error}", wine.prefix.display()))?;
+            fs::create_dir_all(&wine.prefix).map_err(|error| fault(&wine.prefix, &error))?;
         }
-        // The time-out ends the server should this task be killed.
-        run(&mut wine.command("wineserver", &["--persistent=600"]))?;
-        if fresh {
-            run(&mut wine.command("wineboot", &["--init"]))?;
-            run(&mut wine.command("wine", &["winecfg", "-v", "win10"]))?;
-            wine.add_bcryptprimitives()?;
-            fs::write(&ready, "")
-                .map_err(|error| format!("{} cannot be written: {error}", ready.display()))?;
+        // Should this task be killed, the time-out ends the server; until then it must not keep
+        // open a pipe that someone reads our output from.
+        let mut server = wine.command("wineserver", &["--persistent=600"]);
+        run(server.stdout(Stdio::null()).stderr(Stdio::null()))?;
+        if !is_ready {
+            wine.set_up()?;
+            fs::write(&ready, "").map_err(|error| fault(&ready, &error))?;
         }
         Ok(wine)
     }
@@ -106,12 +107,22 @@ impl Wine {
         self.surround(command)
     }
 
+    /// Ends the prefix's server, if it runs.
+    fn stop(&self) {
+        if self.prefix.is_dir() {
+            // It reports an error when there is none to stop, which is as good.
+            let _ = self.command("wineserver", &["--kill"]).status();
+        }
+    }
+
+    /// One of Wine's programs, in this prefix.
     fn command(&self, name: &str, arguments: &[&str]) -> Command {
         let mut command = program(name);
         command.args(arguments).stdin(Stdio::null());
         self.surround(command)
     }
 
+    /// `command` with what Wine reads from the environment.
     fn surround(&self, mut command: Command) -> Command {
         command
             .env("WINEPREFIX", &self.prefix)
@@ -122,8 +133,29 @@ impl Wine {
         command
     }
 
-    fn add_bcryptprimitives(&self) -> Result<(), String> {
-        let system = self.prefix.join("drive_c/windows/system32");
+    /// Fills the prefix, makes it say Windows 10, and adds the DLL that it lacks.
+    fn set_up(&self) -> Result<(), String> {
+        // Wine complains a lot while all is well.
+        let log_path = self.prefix.join("set-up.log");
+        let log = File::create(&log_path).map_err(|error| fault(&log_path, &error))?;
+        let steps: [(&str, &[&str]); 2] = [
+            ("wineboot", &["--init"]),
+            ("wine", &["winecfg", "-v", "win10"]),
+        ];
+        for (name, arguments) in steps {
+            let log = log.try_clone().map_err(|error| fault(&log_path, &error))?;
+            run(self
+                .command(name, arguments)
+                .stdout(Stdio::null())
+                .stderr(log))
+            .map_err(|error| format!("{error}; {} says why", log_path.display()))?;
+        }
+        let dll = self
+            .prefix
+            .join("drive_c/windows/system32/bcryptprimitives.dll");
+        if dll.exists() {
+            return Ok(()); // a Wine newer than 8.0
+        }
         let mut rustc = program("rustc");
         rustc
             .args([
@@ -143,7 +175,7 @@ impl Wine {
                 "strip=symbols",
             ])
             .arg("-o")
-            .arg(system.join("bcryptprimitives.dll"))
+            .arg(dll)
             .arg(root().join("xtask/wine/bcryptprimitives.rs"));
         run(&mut rustc)
     }
@@ -151,7 +183,10 @@ impl Wine {
 
 impl Drop for Wine {
     fn drop(&mut self) {
-        // A server that has already gone is as good as one that was stopped.
-        let _ = self.command("wineserver", &["--kill"]).status();
+        self.stop();
     }
+}
+
+fn fault(path: &Path, error: &io::Error) -> String {
+    format!("{} cannot be written: {error}", path.display())
 }
