@@ -87,7 +87,7 @@ fn dependencies() -> Result<(), String> {
         let mut install = cargo(&["install", "--quiet", "--locked", "--debug", "cargo-deny"]);
         command::run(install.args(["--version", CARGO_DENY, "--root"]).arg(&home))?;
     }
-    command::run(program(deny).args(["--all-features", "check", "licenses", "bans", "sources"]))
+    command::run(program(deny).args(["check", "licenses", "bans", "sources"]))
 }
 
 /// The workspace's tests as Windows programs, and the finished program once by hand.
