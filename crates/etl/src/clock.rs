@@ -54,7 +54,13 @@ impl Clock {
             0 => (1_000_000_000 / frequency) as i64,
             _ => 0,
         };
-        Clock { kind, origin, origin_filetime, frequency, ns_per_tick }
+        Clock {
+            kind,
+            origin,
+            origin_filetime,
+            frequency,
+            ns_per_tick,
+        }
     }
 
     /// Which counter this is.
@@ -100,7 +106,8 @@ impl Clock {
 
     /// FILETIME: 100 ns since 1601-01-01 UTC.
     pub fn to_filetime(&self, raw: i64) -> i64 {
-        self.origin_filetime.saturating_add(self.scale(raw, 10_000_000))
+        self.origin_filetime
+            .saturating_add(self.scale(raw, 10_000_000))
     }
 
     /// Nanoseconds since 1970-01-01 UTC, with the precision of the clock.
@@ -108,9 +115,16 @@ impl Clock {
         (i128::from(self.origin_filetime) - UNIX_EPOCH_FILETIME) * 100 + i128::from(self.to_ns(raw))
     }
 
-    /// The same clock with nanosecond 0 moved to `raw`.
-    pub fn rebased(&self, raw: i64) -> Clock {
-        Clock { origin: raw, origin_filetime: self.to_filetime(raw), ..*self }
+    /// The same clock with nanosecond 0 moved to the moment `filetime`, to the clock's precision.
+    pub(crate) fn starting_at(&self, filetime: i64) -> Clock {
+        let units = i128::from(filetime) - i128::from(self.origin_filetime);
+        let ticks = (units * i128::from(self.frequency)).div_euclid(10_000_000);
+        let origin = clamp(i128::from(self.origin) + ticks);
+        Clock {
+            origin,
+            origin_filetime: filetime,
+            ..*self
+        }
     }
 
     /// `(raw - origin) * unit / frequency`, floored.
@@ -136,7 +150,10 @@ mod tests {
         assert_eq!(clock.to_ns(1_942_608_875), 0);
         assert_eq!(clock.to_ns(1_942_608_876), 100);
         assert_eq!(clock.to_ns(1_942_608_870), -500);
-        assert_eq!(clock.to_filetime(1_942_608_875 + 10_000_000), START + 10_000_000);
+        assert_eq!(
+            clock.to_filetime(1_942_608_875 + 10_000_000),
+            START + 10_000_000
+        );
     }
 
     #[test]
