@@ -54,7 +54,13 @@ impl Clock {
             0 => (1_000_000_000 / frequency) as i64,
             _ => 0,
         };
-        Clock { kind, origin, origin_filetime, frequency, ns_per_tick }
+        Clock {
+            kind,
+            origin,
+            origin_filetime,
+            frequency,
+            ns_per_tick,
+        }
     }
 
     /// Which counter this is.
@@ -100,7 +106,8 @@ impl Clock {
 
     /// FILETIME: 100 ns since 1601-01-01 UTC.
     pub fn to_filetime(&self, raw: i64) -> i64 {
-        self.origin_filetime.saturating_add(self.scale(raw, 10_000_000))
+        self.origin_filetime
+            .saturating_add(self.scale(raw, 10_000_000))
     }
 
     /// Nanoseconds since 1970-01-01 UTC, with the precision of the clock.
@@ -110,7 +117,11 @@ impl Clock {
 
     /// The same clock with nanosecond 0 moved to `raw`.
     pub fn rebased(&self, raw: i64) -> Clock {
-        Clock { origin: raw, origin_filetime: self.to_filetime(raw), ..*self }
+        Clock {
+            origin: raw,
+            origin_filetime: self.to_filetime(raw),
+            ..*self
+        }
     }
 
     /// `(raw - origin) * unit / frequency`, floored.
@@ -136,7 +147,10 @@ mod tests {
         assert_eq!(clock.to_ns(1_942_608_875), 0);
         assert_eq!(clock.to_ns(1_942_608_876), 100);
         assert_eq!(clock.to_ns(1_942_608_870), -500);
-        assert_eq!(clock.to_filetime(1_942_608_875 + 10_000_000), START + 10_000_000);
+        assert_eq!(
+            clock.to_filetime(1_942_608_875 + 10_000_000),
+            START + 10_000_000
+        );
     }
 
     #[test]

@@ -164,7 +164,10 @@ impl Record {
                 (kind, size)
             }
             (0x90, 0) => (HeaderKind::Message, low),
-            (0xB0, _) => (HeaderKind::UlongTime, u16::from_le_bytes([head[2], 0]).max(16)),
+            (0xB0, _) => (
+                HeaderKind::UlongTime,
+                u16::from_le_bytes([head[2], 0]).max(16),
+            ),
             _ => return Err(BadRecord::UnknownMarker(marker)),
         };
         if usize::from(size) < kind.min_size() {
@@ -178,7 +181,12 @@ impl Record {
             None if kind == HeaderKind::Message => message_time(record),
             None => None,
         };
-        Ok(Record { raw_time, offset: offset as u32, size, kind })
+        Ok(Record {
+            raw_time,
+            offset: offset as u32,
+            size,
+            kind,
+        })
     }
 }
 
@@ -521,10 +529,14 @@ impl<'a> Event<'a> {
     /// Extended data items of an EVENT_HEADER event, in file order.
     pub fn extended_items(&self) -> ExtendedItems<'a> {
         match self.header_flags() {
-            Some(flags) if flags & 1 != 0 => {
-                ExtendedItems { rest: self.record.get(80..).unwrap_or(&[]), more: true }
-            }
-            _ => ExtendedItems { rest: &[], more: false },
+            Some(flags) if flags & 1 != 0 => ExtendedItems {
+                rest: self.record.get(80..).unwrap_or(&[]),
+                more: true,
+            },
+            _ => ExtendedItems {
+                rest: &[],
+                more: false,
+            },
         }
     }
 
@@ -540,7 +552,11 @@ impl<'a> Event<'a> {
             _ => (0, 0),
         };
         let bytes = self.record.get(start..end).unwrap_or(&[]);
-        bytes.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b))
+        bytes
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .map(|b| u64::from_le_bytes(*b))
     }
 
     /// The payload: everything after the header, its counters and its extended items.

@@ -5,6 +5,7 @@ pub mod event_info;
 pub mod event_source;
 pub mod manifest;
 pub mod schema;
+mod tdh;
 pub mod tracelogging;
 mod value;
 

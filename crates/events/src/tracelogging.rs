@@ -103,11 +103,15 @@ pub fn provider_traits(blob: &[u8]) -> Option<ProviderTraits<'_>> {
 
 /// Reads the data of extended item 11: the event's name and its fields.
 pub fn parse_schema(blob: &[u8]) -> Result<(Arc<str>, Vec<Field>), TraceLoggingError> {
-    let truncated = TraceLoggingError::Truncated { expected: "the schema's size", offset: 0 };
+    let truncated = TraceLoggingError::Truncated {
+        expected: "the schema's size",
+        offset: 0,
+    };
     let declared = usize::from(le::u16(blob, 0).ok_or(truncated)?);
-    let bytes = blob
-        .get(..declared)
-        .ok_or(TraceLoggingError::Size { declared, found: blob.len() })?;
+    let bytes = blob.get(..declared).ok_or(TraceLoggingError::Size {
+        declared,
+        found: blob.len(),
+    })?;
     let mut cursor = Cursor { bytes, at: 2 };
     cursor.skip_tags()?;
     let name = cursor.name("the event's name")?;
@@ -126,11 +130,17 @@ struct Cursor<'a> {
 
 impl Cursor<'_> {
     fn truncated(&self, expected: &'static str) -> TraceLoggingError {
-        TraceLoggingError::Truncated { expected, offset: self.at }
+        TraceLoggingError::Truncated {
+            expected,
+            offset: self.at,
+        }
     }
 
     fn u8(&mut self, expected: &'static str) -> Result<u8, TraceLoggingError> {
-        let byte = *self.bytes.get(self.at).ok_or_else(|| self.truncated(expected))?;
+        let byte = *self
+            .bytes
+            .get(self.at)
+            .ok_or_else(|| self.truncated(expected))?;
         self.at += 1;
         Ok(byte)
     }
@@ -145,7 +155,10 @@ impl Cursor<'_> {
     /// to lose an event.
     fn name(&mut self, expected: &'static str) -> Result<Arc<str>, TraceLoggingError> {
         let rest = self.bytes.get(self.at..).unwrap_or(&[]);
-        let end = rest.iter().position(|b| *b == 0).ok_or_else(|| self.truncated(expected))?;
+        let end = rest
+            .iter()
+            .position(|b| *b == 0)
+            .ok_or_else(|| self.truncated(expected))?;
         self.at += end + 1;
         Ok(String::from_utf8_lossy(&rest[..end]).into())
     }
@@ -159,11 +172,17 @@ impl Cursor<'_> {
     fn field(&mut self, depth: usize) -> Result<Field, TraceLoggingError> {
         let name = self.name("a field's name")?;
         if depth > MAX_DEPTH {
-            return Err(TraceLoggingError::TooDeep { field: name.to_string() });
+            return Err(TraceLoggingError::TooDeep {
+                field: name.to_string(),
+            });
         }
         let type_offset = self.at;
         let in_meta = self.u8("a field's type")?;
-        let out_meta = if in_meta & 0x80 != 0 { self.u8("a field's out-type")? } else { 0 };
+        let out_meta = if in_meta & 0x80 != 0 {
+            self.u8("a field's out-type")?
+        } else {
+            0
+        };
         if out_meta & 0x80 != 0 {
             self.skip_tags()?;
         }
@@ -189,7 +208,11 @@ impl Cursor<'_> {
             InType::Struct(_) => OutType::Default,
             _ => out_type(out_meta),
         };
-        Ok(Field { out_type, count, ..Field::new(name, in_type) })
+        Ok(Field {
+            out_type,
+            count,
+            ..Field::new(name, in_type)
+        })
     }
 
     /// A field in an encoding of the writer's own, which the metadata describes in bytes that
@@ -200,7 +223,10 @@ impl Cursor<'_> {
             return Err(self.truncated("a custom type's description"));
         }
         self.at += size;
-        Ok(Field { length: Length::Natural, ..Field::new(name, InType::CountedBinary) })
+        Ok(Field {
+            length: Length::Natural,
+            ..Field::new(name, InType::CountedBinary)
+        })
     }
 }
 
@@ -282,9 +308,15 @@ mod tests {
         let (name, fields) = parse_schema(&blob).unwrap();
         assert_eq!(&*name, "Start");
         assert_eq!(fields[0], Field::new("count", InType::U32));
-        let text = Field { out_type: OutType::Utf8, ..Field::new("text", InType::Utf16) };
+        let text = Field {
+            out_type: OutType::Utf8,
+            ..Field::new("text", InType::Utf16)
+        };
         assert_eq!(fields[1], text);
-        let letter = Field { out_type: OutType::String, ..Field::new("letter", InType::Utf16Char) };
+        let letter = Field {
+            out_type: OutType::String,
+            ..Field::new("letter", InType::Utf16Char)
+        };
         assert_eq!(fields[2], letter);
         assert_eq!(fields.len(), 3);
     }
@@ -299,8 +331,20 @@ mod tests {
         let inner = InType::Struct(vec![Field::new("y", InType::F64)]);
         let members = vec![Field::new("x", InType::U8), Field::new("inner", inner)];
         let pair = Field::new("pair", InType::Struct(members));
-        assert_eq!(fields[0], Field { count: Count::Prefix16, ..pair });
-        assert_eq!(fields[1], Field { count: Count::Fixed(3), ..Field::new("hex", InType::Hex32) });
+        assert_eq!(
+            fields[0],
+            Field {
+                count: Count::Prefix16,
+                ..pair
+            }
+        );
+        assert_eq!(
+            fields[1],
+            Field {
+                count: Count::Fixed(3),
+                ..Field::new("hex", InType::Hex32)
+            }
+        );
         assert_eq!(fields[2], Field::new("own", InType::CountedBinary));
         assert_eq!(fields[3], Field::new("bin", InType::CountedBinary));
         assert_eq!(fields.len(), 4);
@@ -309,13 +353,34 @@ mod tests {
     #[test]
     fn malformed_blobs_are_refused() {
         use TraceLoggingError::*;
-        assert!(matches!(parse_schema(&[5]), Err(Truncated { offset: 0, .. })));
-        assert_eq!(parse_schema(&[9, 0, 0]), Err(Size { declared: 9, found: 3 }));
-        assert!(matches!(parse_schema(&blob(b"\0E")), Err(Truncated { offset: 3, .. })));
-        assert!(matches!(parse_schema(&blob(b"\0E\0f\0")), Err(Truncated { offset: 7, .. })));
-        assert!(matches!(parse_schema(&blob(b"\0E\0f\0\x1F")), Err(UnknownType { in_type: 31, .. })));
+        assert!(matches!(
+            parse_schema(&[5]),
+            Err(Truncated { offset: 0, .. })
+        ));
+        assert_eq!(
+            parse_schema(&[9, 0, 0]),
+            Err(Size {
+                declared: 9,
+                found: 3
+            })
+        );
+        assert!(matches!(
+            parse_schema(&blob(b"\0E")),
+            Err(Truncated { offset: 3, .. })
+        ));
+        assert!(matches!(
+            parse_schema(&blob(b"\0E\0f\0")),
+            Err(Truncated { offset: 7, .. })
+        ));
+        assert!(matches!(
+            parse_schema(&blob(b"\0E\0f\0\x1F")),
+            Err(UnknownType { in_type: 31, .. })
+        ));
         // A struct with two members of which one is there.
-        assert!(matches!(parse_schema(&blob(b"\0E\0s\0\x98\x02x\0\x04")), Err(Truncated { .. })));
+        assert!(matches!(
+            parse_schema(&blob(b"\0E\0s\0\x98\x02x\0\x04")),
+            Err(Truncated { .. })
+        ));
         let deep = [b"\0E\0".to_vec(), b"s\0\x98\x01".repeat(10_000)].concat();
         assert!(matches!(parse_schema(&blob(&deep)), Err(TooDeep { .. })));
     }
@@ -325,11 +390,26 @@ mod tests {
         let mut traits = blob(b"Contoso.Lamp\0\x13\0\x01");
         traits.extend_from_slice(&[7; 16]);
         traits[0] = traits.len() as u8;
-        let expected = ProviderTraits { name: "Contoso.Lamp", group: Some(Guid([7; 16])) };
+        let expected = ProviderTraits {
+            name: "Contoso.Lamp",
+            group: Some(Guid([7; 16])),
+        };
         assert_eq!(provider_traits(&traits), Some(expected));
         let plain = blob(b"Lamp\0");
-        assert_eq!(provider_traits(&plain), Some(ProviderTraits { name: "Lamp", group: None }));
-        for bad in [&b""[..], b"\x02\0", b"\x05\0abc", b"\x04\0\xFF\0", b"\0\0a\0"] {
+        assert_eq!(
+            provider_traits(&plain),
+            Some(ProviderTraits {
+                name: "Lamp",
+                group: None
+            })
+        );
+        for bad in [
+            &b""[..],
+            b"\x02\0",
+            b"\x05\0abc",
+            b"\x04\0\xFF\0",
+            b"\0\0a\0",
+        ] {
             assert_eq!(provider_traits(bad), None, "{bad:?}");
         }
     }
