@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use etl::{Descriptor, Guid, le};
+use etl::{Descriptor, Event, Guid, le};
 
 use crate::schema::{Count, Field, InType, Length, Schema, Source, ValueMap};
 use crate::tdh;
@@ -26,6 +26,8 @@ pub const MAP_INFO_OPCODE: u8 = 33;
 
 /// Structs nested deeper than this are refused.
 const MAX_DEPTH: usize = 32;
+/// Faults kept. More would only repeat them.
+const MAX_FAULTS: usize = 1000;
 const HEADER_SIZE: usize = 112;
 const PROPERTY_SIZE: usize = 24;
 
@@ -93,6 +95,8 @@ pub enum EventInfoError {
 pub struct EventInfo {
     /// Which events it describes: those of the schema's provider with this id and version.
     pub descriptor: Descriptor,
+    /// Class GUID of a classic event (WBEM), which its opcode and version tell apart instead.
+    pub class: Option<Guid>,
     /// Its description. A field's [`Field::map`] has only a name until [`resolve_maps`].
     pub schema: Schema,
 }
@@ -171,7 +175,16 @@ pub fn parse_event_info(blob: &[u8]) -> Result<EventInfo, EventInfoError> {
         source: Source::TraceMetadata,
         fields,
     };
-    Ok(EventInfo { descriptor, schema })
+    let class = if is_wbem {
+        Guid::read(&header[16..])
+    } else {
+        None
+    };
+    Ok(EventInfo {
+        descriptor,
+        class,
+        schema,
+    })
 }
 
 /// Reads the payload of a map description: the provider whose map it is, and the map.
@@ -218,6 +231,104 @@ pub fn parse_map_info(payload: &[u8]) -> Result<(Guid, ValueMap), EventInfoError
             entries,
         },
     ))
+}
+
+/// Collects the descriptions in a trace, wherever they stand.
+#[derive(Debug, Default)]
+pub struct TraceMetadata {
+    infos: Vec<EventInfo>,
+    maps: HashMap<(Guid, Arc<str>), Arc<ValueMap>>,
+    faults: Vec<EventInfoError>,
+}
+
+/// What [`TraceMetadata`] found. Where an event is described twice, the first counts.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct CollectedMetadata {
+    /// Manifest events by provider, id and version.
+    pub events: HashMap<(Guid, u16, u8), Arc<Schema>>,
+    /// Classic events by class, opcode and version.
+    pub classic: HashMap<(Guid, u8, u8), Arc<Schema>>,
+    /// Descriptions that could not be read: each kind once, the first thousand.
+    pub faults: Vec<EventInfoError>,
+}
+
+impl TraceMetadata {
+    /// Nothing collected yet.
+    pub fn new() -> TraceMetadata {
+        TraceMetadata::default()
+    }
+
+    /// Takes `event` if it is a description, and says whether it is.
+    pub fn push(&mut self, event: &Event<'_>) -> bool {
+        let is_classic = event.descriptor().is_none();
+        match event.opcode() {
+            Some(opcode) if is_classic && event.guid() == Some(EVENT_METADATA) => {
+                self.push_payload(opcode, event.payload())
+            }
+            _ => false,
+        }
+    }
+
+    fn push_payload(&mut self, opcode: u8, payload: &[u8]) -> bool {
+        let result = match opcode {
+            EVENT_INFO_OPCODE => parse_event_info(payload).map(|info| self.infos.push(info)),
+            MAP_INFO_OPCODE => parse_map_info(payload).map(|(provider, map)| {
+                self.maps
+                    .entry((provider, map.name.clone()))
+                    .or_insert_with(|| Arc::new(map));
+            }),
+            _ => return false,
+        };
+        if let Err(fault) = result
+            && self.faults.len() < MAX_FAULTS
+            && !self.faults.contains(&fault)
+        {
+            self.faults.push(fault);
+        }
+        true
+    }
+
+    /// All that was found, with each field's map in place.
+    pub fn finish(self) -> CollectedMetadata {
+        let TraceMetadata {
+            infos,
+            maps,
+            faults,
+        } = self;
+        let mut collected = CollectedMetadata {
+            faults,
+            ..CollectedMetadata::default()
+        };
+        for EventInfo {
+            descriptor,
+            class,
+            mut schema,
+        } in infos
+        {
+            let provider = schema.provider;
+            resolve_maps(&mut schema.fields, &|name| {
+                maps.get(&(provider, name.into())).cloned()
+            });
+            let schema = Arc::new(schema);
+            let Descriptor {
+                id,
+                version,
+                opcode,
+                ..
+            } = descriptor;
+            match class {
+                Some(class) => collected
+                    .classic
+                    .entry((class, opcode, version))
+                    .or_insert(schema),
+                None => collected
+                    .events
+                    .entry((provider, id, version))
+                    .or_insert(schema),
+            };
+        }
+        collected
+    }
 }
 
 /// Replaces each field's named map by the one that `find` knows; drops those it does not know.
@@ -395,5 +506,303 @@ impl Properties<'_> {
         let at = HEADER_SIZE + found * PROPERTY_SIZE + 4;
         self.strings
             .read(le::u32(self.blob, at).unwrap_or(0), "property name")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::OutType;
+
+    const PROVIDER: Guid = Guid([9; 16]);
+
+    /// Builds a `TRACE_EVENT_INFO` by the public layout.
+    struct Builder {
+        header: Vec<u8>,
+        properties: Vec<[u8; PROPERTY_SIZE]>,
+        strings: Vec<u8>,
+        strings_at: usize,
+    }
+
+    impl Builder {
+        fn new(top_level: u32, count: u32) -> Builder {
+            let mut header = vec![0; HEADER_SIZE];
+            header[..16].copy_from_slice(&PROVIDER.0);
+            header[32..35].copy_from_slice(&[0x39, 0x05, 2]);
+            header[100..104].copy_from_slice(&count.to_le_bytes());
+            header[104..108].copy_from_slice(&top_level.to_le_bytes());
+            let strings_at = HEADER_SIZE + count as usize * PROPERTY_SIZE;
+            Builder {
+                header,
+                properties: Vec::new(),
+                strings: Vec::new(),
+                strings_at,
+            }
+        }
+
+        fn text(&mut self, text: &str) -> u32 {
+            let at = self.strings_at + self.strings.len();
+            self.strings
+                .extend(text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes));
+            at as u32
+        }
+
+        fn header_text(mut self, at: usize, text: &str) -> Builder {
+            let offset = self.text(text);
+            self.header[at..at + 4].copy_from_slice(&offset.to_le_bytes());
+            self
+        }
+
+        fn property(mut self, name: &str, flags: u32, types: [u16; 2], sizes: [u16; 2]) -> Builder {
+            let mut property = [0; PROPERTY_SIZE];
+            property[..4].copy_from_slice(&flags.to_le_bytes());
+            let name = self.text(name);
+            property[4..8].copy_from_slice(&name.to_le_bytes());
+            for (at, value) in [
+                (8, types[0]),
+                (10, types[1]),
+                (16, sizes[0]),
+                (18, sizes[1]),
+            ] {
+                property[at..at + 2].copy_from_slice(&value.to_le_bytes());
+            }
+            self.properties.push(property);
+            self
+        }
+
+        fn map(mut self, name: &str) -> Builder {
+            let offset = self.text(name);
+            self.properties.last_mut().unwrap()[12..16].copy_from_slice(&offset.to_le_bytes());
+            self
+        }
+
+        fn build(self) -> Vec<u8> {
+            [self.header, self.properties.concat(), self.strings].concat()
+        }
+    }
+
+    #[test]
+    fn names_types_lengths_counts_and_structs() {
+        let blob = Builder::new(5, 7)
+            .header_text(52, "Contoso-Lamp")
+            .header_text(68, "Lamp ")
+            .header_text(72, "win:Start")
+            .header_text(76, "Lamp %1\r\n")
+            .property("Size", 0, [6, 6], [1, 2])
+            .property("Bytes", 2, [14, 15], [1, 0])
+            .property("State", 0, [8, 8], [1, 4])
+            .map("States")
+            .property("Parts", 1 | 4, [5, 2], [2, 0])
+            .property("Code", 0x30, [1, 1], [3, 8])
+            .property("Id", 0, [8, 20], [1, 4])
+            .property("Address", 0, [14, 24], [1, 16])
+            .build();
+        let mut info = parse_event_info(&blob).unwrap();
+        assert_eq!((info.descriptor.id, info.descriptor.version), (1337, 2));
+        let schema = &info.schema;
+        assert_eq!(schema.provider, PROVIDER);
+        assert_eq!(schema.provider_name.as_deref(), Some("Contoso-Lamp"));
+        assert_eq!(
+            (&*schema.name, schema.message.as_deref()),
+            ("Lamp/Start", Some("Lamp %1"))
+        );
+        let [size, bytes, state, parts, code] = &schema.fields[..] else {
+            panic!("{schema:?}")
+        };
+        assert_eq!(*size, Field::new("Size", InType::U16));
+        assert_eq!(
+            (&bytes.in_type, &bytes.length),
+            (&InType::Binary, &Length::Field("Size".into()))
+        );
+        assert_eq!(&*state.map.as_ref().unwrap().name, "States");
+        let id = Field {
+            out_type: OutType::ProcessId,
+            ..Field::new("Id", InType::U32)
+        };
+        let address = Field {
+            out_type: OutType::Ipv6,
+            length: Length::Fixed(16),
+            ..Field::new("Address", InType::Binary)
+        };
+        assert_eq!(parts.in_type, InType::Struct(vec![id, address]));
+        assert_eq!(parts.count, Count::Field("State".into()));
+        assert_eq!(
+            (&code.count, &code.length),
+            (&Count::Fixed(3), &Length::Fixed(8))
+        );
+
+        let states = Arc::new(ValueMap {
+            name: "States".into(),
+            is_bitmap: true,
+            entries: vec![],
+        });
+        resolve_maps(&mut info.schema.fields, &|name| {
+            (name == "States").then(|| states.clone())
+        });
+        assert!(info.schema.fields[2].map.as_ref().unwrap().is_bitmap);
+        resolve_maps(&mut info.schema.fields, &|_| None);
+        assert_eq!(info.schema.fields[2].map, None);
+    }
+
+    #[test]
+    fn a_trace_is_collected_in_any_order() {
+        let described = |id: u8, decoding_source: u8| {
+            let builder = Builder::new(1, 1)
+                .property("State", 0, [8, 8], [1, 4])
+                .map("States");
+            let mut blob = builder.build();
+            blob[16..32].fill(5);
+            (blob[32], blob[33], blob[37], blob[48]) = (id, 0, 44, decoding_source);
+            blob
+        };
+        let units: Vec<_> = "States\0On\0"
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect();
+        let numbers: Vec<_> = [24u32, 1, 1, 0, 38, 1]
+            .into_iter()
+            .flat_map(u32::to_le_bytes)
+            .collect();
+        let mut metadata = TraceMetadata::new();
+        assert!(metadata.push_payload(EVENT_INFO_OPCODE, &described(3, 0)));
+        assert!(metadata.push_payload(EVENT_INFO_OPCODE, &described(0, 1)));
+        assert!(metadata.push_payload(EVENT_INFO_OPCODE, &[0; 50]));
+        assert!(metadata.push_payload(EVENT_INFO_OPCODE, &[0; 50]));
+        let map = [&PROVIDER.0[..], &numbers, &units].concat();
+        assert!(metadata.push_payload(MAP_INFO_OPCODE, &map));
+        assert!(!metadata.push_payload(99, &map));
+        let collected = metadata.finish();
+        let event = &collected.events[&(PROVIDER, 3, 2)];
+        assert_eq!(
+            event.fields[0].map.as_ref().unwrap().entries,
+            [(1, "On".into())]
+        );
+        assert_eq!(
+            &*collected.classic[&(Guid([5; 16]), 44, 2)].fields[0].name,
+            "State"
+        );
+        assert_eq!((collected.events.len(), collected.faults.len()), (1, 1));
+    }
+
+    #[test]
+    fn maps_of_values_and_bits() {
+        let map = |flags: u32, value_type: u32| {
+            let [f, t] = [flags.to_le_bytes(), value_type.to_le_bytes()];
+            let numbers = [32u32, 2, 36, 1, 40, 8].map(u32::to_le_bytes);
+            let [name, count, on, one, off, eight] = numbers;
+            let units: Vec<_> = "M\0A\0B\0"
+                .encode_utf16()
+                .flat_map(u16::to_le_bytes)
+                .collect();
+            [
+                &PROVIDER.0[..],
+                &name,
+                &f,
+                &count,
+                &t,
+                &on,
+                &one,
+                &off,
+                &eight,
+                &units,
+            ]
+            .concat()
+        };
+        let entries = vec![(1, "A".into()), (8, "B".into())];
+        let bits = ValueMap {
+            name: "M".into(),
+            is_bitmap: true,
+            entries,
+        };
+        assert_eq!(parse_map_info(&map(2, 0)), Ok((PROVIDER, bits.clone())));
+        let values = ValueMap {
+            is_bitmap: false,
+            ..bits
+        };
+        assert_eq!(parse_map_info(&map(1, 0)), Ok((PROVIDER, values)));
+        assert!(matches!(
+            parse_map_info(&map(4, 0)),
+            Err(EventInfoError::UnsupportedMap { .. })
+        ));
+        assert!(matches!(
+            parse_map_info(&map(1, 1)),
+            Err(EventInfoError::UnsupportedMap { .. })
+        ));
+        for length in 0..map(1, 0).len() {
+            assert!(parse_map_info(&map(1, 0)[..length]).is_err());
+        }
+    }
+
+    #[test]
+    fn cycles_overlaps_and_bad_indexes_are_refused() {
+        let property = |flags, types, sizes| {
+            parse_event_info(
+                &Builder::new(1, 1)
+                    .property("P", flags, types, sizes)
+                    .build(),
+            )
+        };
+        let reference = |found| EventInfoError::BadReference {
+            property: 0,
+            found,
+            count: 1,
+        };
+        // A struct that holds itself, one past the end, and lengths and counts from nowhere.
+        assert_eq!(property(1, [0, 1], [1, 0]), Err(reference(0)));
+        assert_eq!(property(1, [1, 1], [1, 0]), Err(reference(1)));
+        assert_eq!(property(2, [14, 0], [1, 7]), Err(reference(7)));
+        assert_eq!(property(4, [8, 0], [7, 4]), Err(reference(7)));
+        let unknown = EventInfoError::UnknownType {
+            property: "P".into(),
+            in_type: 99,
+        };
+        assert_eq!(property(0, [99, 0], [1, 0]), Err(unknown));
+
+        let chain = (1..=100).fold(Builder::new(1, 100), |builder, next| {
+            builder.property("S", 1, [next, 1], [1, 0])
+        });
+        assert_eq!(
+            parse_event_info(&chain.build()),
+            Err(EventInfoError::TooDeep { property: 32 })
+        );
+        let shared = Builder::new(2, 3)
+            .property("A", 1, [2, 1], [1, 0])
+            .property("B", 1, [2, 1], [1, 0])
+            .property("C", 0, [8, 0], [1, 4]);
+        let reused = EventInfoError::BadReference {
+            property: 1,
+            found: 2,
+            count: 3,
+        };
+        assert_eq!(parse_event_info(&shared.build()), Err(reused));
+    }
+
+    #[test]
+    fn overlapping_strings_cannot_multiply() {
+        // 2000 properties whose names all end at the same far NUL.
+        let mut builder = Builder::new(2000, 2000);
+        for _ in 0..2000 {
+            builder = builder.property("", 0, [8, 0], [1, 4]);
+        }
+        builder.strings = vec![b'x'; 8000];
+        builder.strings.extend([0, 0]);
+        for (index, property) in builder.properties.iter_mut().enumerate() {
+            let at = (builder.strings_at + index * 2) as u32;
+            property[4..8].copy_from_slice(&at.to_le_bytes());
+        }
+        let result = parse_event_info(&builder.build());
+        assert!(
+            matches!(result, Err(EventInfoError::BadString { .. })),
+            "{result:?}"
+        );
+    }
+
+    #[test]
+    fn every_cut_is_refused_or_read() {
+        let blob = Builder::new(1, 1).property("P", 0, [8, 0], [1, 4]).build();
+        for length in 0..blob.len() {
+            assert!(parse_event_info(&blob[..length]).is_err(), "{length}");
+        }
+        assert!(parse_event_info(&blob).is_ok());
     }
 }
