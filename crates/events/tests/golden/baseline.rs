@@ -78,9 +78,4 @@ impl<'a> Line<'a> {
             fields,
         }
     }
-
-    /// A field of that name, which must be there.
-    pub(crate) fn field(&self, name: &str) -> &'a str {
-        self.fields.iter().find(|(n, _)| *n == name).unwrap().1
-    }
 }

@@ -171,7 +171,14 @@ fn kernel_name(ours: &str) -> (String, String) {
     (provider.to_owned(), name)
 }
 
-/// Why its dump has no event of that kind, or not this one.
+/// Why its baselines have no event of that kind.
+pub(crate) fn reason_not_in_baselines(kind: &str) -> Option<&'static str> {
+    let kept = ["Image/KernelBase", "SystemConfig/Platform"];
+    let own = kind.strip_prefix("MSNT_SystemTrace/")?;
+    (!kept.contains(&own)).then_some("decoded by Windows, whose builds differ")
+}
+
+/// Why it drops an event of that kind from a trace.
 pub(crate) fn reason_left_out(kind: &str, decoded: &Decoded<'_>) -> Option<&'static str> {
     let number = |name: &str| decoded.fields.get(name).and_then(Value::as_u64);
     match kind {
@@ -194,10 +201,6 @@ pub(crate) fn reason_left_out(kind: &str, decoded: &Decoded<'_>) -> Option<&'sta
         }
         "Microsoft-Windows-DotNETRuntime/Method/UnloadVerbose" => {
             (number("MethodFlags").unwrap() & 8 == 0).then_some("not jitted: kept as methods")
-        }
-        "MSNT_SystemTrace/Image/KernelBase" | "MSNT_SystemTrace/SystemConfig/Platform" => None,
-        _ if kind.starts_with("MSNT_SystemTrace/") => {
-            Some("decoded by Windows, and left out since builds differ")
         }
         _ => LEFT_OUT
             .iter()
