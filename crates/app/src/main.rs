@@ -2,10 +2,14 @@
 
 mod cli;
 mod damage;
+mod event_filter;
+mod event_lines;
 mod key;
+mod lives;
 mod metadata;
 mod output;
 mod pass;
+mod processes;
 mod stats;
 mod survey;
 mod watch;

@@ -53,8 +53,16 @@ fn everything_counted_equals_the_ground_truth() {
         assert_eq!(stats["extended_items"], truth["ext_items"], "{name}");
         let values = ["count", "payload_min", "payload_max"];
         assert_eq!(
-            by_kind(&stats["kernel_events"], ["class", "opcode", "version"], &values),
-            by_kind(&truth["kernel_events"], ["cls", "opcode", "version"], &values),
+            by_kind(
+                &stats["kernel_events"],
+                ["class", "opcode", "version"],
+                &values
+            ),
+            by_kind(
+                &truth["kernel_events"],
+                ["cls", "opcode", "version"],
+                &values
+            ),
             "{name}: kernel events"
         );
         let keys = ["guid", "opcode", "version"];

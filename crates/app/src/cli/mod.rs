@@ -1,6 +1,7 @@
 //! The command line: its commands, and what their outcomes mean to the caller.
 
 mod completions;
+mod events;
 mod open;
 mod stats;
 
@@ -40,6 +41,8 @@ struct Cli {
 enum Command {
     /// How many events and bytes of each kind
     Stats(stats::Args),
+    /// The events themselves, decoded, in time order
+    Events(Box<events::Args>),
     /// A completion script for your shell
     Completions(completions::Args),
 }
@@ -79,6 +82,7 @@ pub(crate) fn run() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match &cli.command {
         Command::Stats(args) => stats::run(args, cli.json),
+        Command::Events(args) => events::run(args, cli.json),
         Command::Completions(args) => completions::run(args, cli.json),
     };
     match outcome {

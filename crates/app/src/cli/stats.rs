@@ -148,9 +148,8 @@ fn write_providers(out: &mut dyn Write, stats: &Stats, with_events: bool) -> io:
             provider.guid.to_string(),
         ]);
         for e in provider.events.iter().filter(|_| with_events) {
-            let id = e
-                .id
-                .map_or_else(|| format!("opcode {}", e.opcode), |id| format!("id {id}"));
+            let id =
+                e.id.map_or_else(|| format!("opcode {}", e.opcode), |id| format!("id {id}"));
             columns.row([
                 grouped(e.count),
                 grouped(e.bytes),

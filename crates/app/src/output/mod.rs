@@ -30,9 +30,8 @@ pub(crate) fn json(value: &impl serde::Serialize) -> io::Result<()> {
 
 const HEADING: Style = Style::new().bold();
 const QUIET: Style = Style::new().dimmed();
-const WARNING: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(
-    anstyle::AnsiColor::Yellow,
-)));
+const WARNING: Style =
+    Style::new().fg_color(Some(anstyle::Color::Ansi(anstyle::AnsiColor::Yellow)));
 
 /// Writes the heading of a section, after an empty line.
 pub(crate) fn heading(out: &mut dyn Write, text: &str) -> io::Result<()> {

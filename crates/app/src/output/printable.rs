@@ -44,7 +44,8 @@ impl fmt::Display for Quoted<'_> {
 
 /// Neither a control character nor one that turns the direction of writing.
 fn is_harmless(c: char) -> bool {
-    !c.is_control() && !matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    !c.is_control()
+        && !matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
