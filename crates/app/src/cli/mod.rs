@@ -2,6 +2,7 @@
 
 mod completions;
 mod events;
+mod info;
 mod open;
 mod stats;
 
@@ -39,6 +40,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// What a trace is: system, session, clock, contents, what is missing, damage
+    Info(info::Args),
     /// How many events and bytes of each kind
     Stats(stats::Args),
     /// The events themselves, decoded, in time order
@@ -81,6 +84,7 @@ impl From<Interrupted> for Failure {
 pub(crate) fn run() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match &cli.command {
+        Command::Info(args) => info::run(args, cli.json),
         Command::Stats(args) => stats::run(args, cli.json),
         Command::Events(args) => events::run(args, cli.json),
         Command::Completions(args) => completions::run(args, cli.json),

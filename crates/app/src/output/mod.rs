@@ -38,6 +38,11 @@ pub(crate) fn heading(out: &mut dyn Write, text: &str) -> io::Result<()> {
     writeln!(out, "\n{HEADING}{text}{HEADING:#}")
 }
 
+/// Writes a line of text.
+pub(crate) fn paragraph(out: &mut dyn Write, text: &str) -> io::Result<()> {
+    writeln!(out, "  {}", Printable(text))
+}
+
 /// Writes a line that must not be overlooked.
 pub(crate) fn warning(out: &mut dyn Write, text: &str) -> io::Result<()> {
     writeln!(out, "  {WARNING}{}{WARNING:#}", Printable(text))
