@@ -1,5 +1,6 @@
 //! Reads Windows event trace logs (`.etl`) on any operating system.
 
+mod archive;
 mod buffer;
 mod clock;
 pub mod compress;
@@ -16,6 +17,7 @@ mod time_order;
 mod trace;
 pub mod write;
 
+pub use archive::{ArchiveError, Member, MemberData, extract, is_archive};
 pub use buffer::{BufferRef, flag as buffer_flag};
 pub use clock::{Clock, ClockKind};
 pub use damage::{Damage, Fault, FaultKind};
