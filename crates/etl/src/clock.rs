@@ -115,11 +115,14 @@ impl Clock {
         (i128::from(self.origin_filetime) - UNIX_EPOCH_FILETIME) * 100 + i128::from(self.to_ns(raw))
     }
 
-    /// The same clock with nanosecond 0 moved to `raw`.
-    pub fn rebased(&self, raw: i64) -> Clock {
+    /// The same clock with nanosecond 0 moved to the moment `filetime`, to the clock's precision.
+    pub(crate) fn starting_at(&self, filetime: i64) -> Clock {
+        let units = i128::from(filetime) - i128::from(self.origin_filetime);
+        let ticks = (units * i128::from(self.frequency)).div_euclid(10_000_000);
+        let origin = clamp(i128::from(self.origin) + ticks);
         Clock {
-            origin: raw,
-            origin_filetime: self.to_filetime(raw),
+            origin,
+            origin_filetime: filetime,
             ..*self
         }
     }

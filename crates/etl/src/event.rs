@@ -67,7 +67,7 @@ impl HeaderKind {
             HeaderKind::PerfInfo64 => "PERFINFO64",
             HeaderKind::EventHeader32 => "EVENT_HEADER32",
             HeaderKind::EventHeader64 => "EVENT_HEADER64",
-            HeaderKind::Message => "MESSAGE",
+            HeaderKind::Message => "MESSAGE(WPP)",
             HeaderKind::UlongTime => "ULONG_TIME",
         }
     }
@@ -95,7 +95,7 @@ impl HeaderKind {
     }
 
     /// Fewest bytes a record of this kind can have.
-    const fn min_size(self) -> usize {
+    pub(crate) const fn min_size(self) -> usize {
         match self {
             HeaderKind::System32 | HeaderKind::System64 => 32,
             HeaderKind::Compact32 | HeaderKind::Compact64 => 24,
@@ -123,70 +123,94 @@ pub(crate) enum BadRecord {
     /// The first 32 bits name no known header kind; holds them.
     UnknownMarker(u32),
     /// The record's size is below its header's; holds the size.
-    TooSmall(usize),
+    TooSmall(u32),
     /// The record reaches past the valid bytes of its buffer; holds its size.
-    TooLarge(usize),
+    TooLarge(u32),
 }
 
 /// Where a record lies in its buffer, and when it was logged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record {
-    pub(crate) raw_time: Option<i64>,
+    /// The record's own time, or its predecessor's if it carries none.
+    pub(crate) raw_time: i64,
     pub(crate) offset: u32,
     pub(crate) size: u16,
     pub(crate) kind: HeaderKind,
 }
 
 impl Record {
-    /// Reads the record header at `offset` of a buffer whose valid bytes are `buffer`.
+    /// Reads the record header at `offset` of a buffer whose valid bytes are `buffer`;
+    /// `previous` is the time of the record before it.
     #[inline]
-    pub(crate) fn read(buffer: &[u8], offset: usize) -> Result<Record, BadRecord> {
+    pub(crate) fn read(buffer: &[u8], offset: usize, previous: i64) -> Result<Record, BadRecord> {
         let bytes = &buffer[offset.min(buffer.len())..];
-        let Some(head) = bytes.first_chunk::<8>() else {
-            return Err(BadRecord::TooLarge(8));
-        };
-        let marker = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
-        let low = marker as u16;
-        let second = u16::from_le_bytes([head[4], head[5]]);
-        let (kind, size) = match (head[3], head[2]) {
-            (0xC0, header_type) => {
-                let kind =
-                    HeaderKind::from_type(header_type).ok_or(BadRecord::UnknownMarker(marker))?;
-                let size = match kind {
-                    HeaderKind::System32
-                    | HeaderKind::System64
-                    | HeaderKind::Compact32
-                    | HeaderKind::Compact64
-                    | HeaderKind::PerfInfo32
-                    | HeaderKind::PerfInfo64 => second,
-                    _ => low,
-                };
-                (kind, size)
-            }
-            (0x90, 0) => (HeaderKind::Message, low),
-            (0xB0, _) => (
-                HeaderKind::UlongTime,
-                u16::from_le_bytes([head[2], 0]).max(16),
-            ),
-            _ => return Err(BadRecord::UnknownMarker(marker)),
-        };
-        if usize::from(size) < kind.min_size() {
-            return Err(BadRecord::TooSmall(size.into()));
-        }
+        let (kind, size) = kind_and_size(bytes)?;
         let Some(record) = bytes.get(..usize::from(size)) else {
             return Err(BadRecord::TooLarge(size.into()));
         };
-        let raw_time = match kind.time_offset() {
-            Some(at) => le::i64(record, at),
-            None if kind == HeaderKind::Message => message_time(record),
-            None => None,
-        };
+        let raw_time = time_of(kind, record).unwrap_or(previous);
         Ok(Record {
             raw_time,
             offset: offset as u32,
             size,
             kind,
         })
+    }
+
+    /// Whether `bytes` begin a record of at most `room` bytes; its end need not be at hand.
+    pub(crate) fn fits(bytes: &[u8], room: usize) -> bool {
+        kind_and_size(bytes).is_ok_and(|(_, size)| usize::from(size) <= room)
+    }
+
+    /// The time of the record that `bytes` begin with, if it carries one; its end need not be at
+    /// hand.
+    pub(crate) fn time(bytes: &[u8]) -> Option<i64> {
+        let (kind, _) = kind_and_size(bytes).ok()?;
+        time_of(kind, bytes)
+    }
+}
+
+/// Reads the kind and the size, header included, of the record that `bytes` begin with.
+#[inline]
+fn kind_and_size(bytes: &[u8]) -> Result<(HeaderKind, u16), BadRecord> {
+    let Some(head) = bytes.first_chunk::<8>() else {
+        return Err(BadRecord::TooLarge(8));
+    };
+    let marker = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
+    let (kind, size) = match (head[3], head[2]) {
+        (0xC0, header_type) => {
+            let kind =
+                HeaderKind::from_type(header_type).ok_or(BadRecord::UnknownMarker(marker))?;
+            let size = match kind {
+                HeaderKind::System32
+                | HeaderKind::System64
+                | HeaderKind::Compact32
+                | HeaderKind::Compact64
+                | HeaderKind::PerfInfo32
+                | HeaderKind::PerfInfo64 => u16::from_le_bytes([head[4], head[5]]),
+                _ => marker as u16,
+            };
+            (kind, size)
+        }
+        (0x90, 0) => (HeaderKind::Message, marker as u16),
+        (0xB0, _) => (
+            HeaderKind::UlongTime,
+            HeaderKind::UlongTime.min_size() as u16,
+        ),
+        _ => return Err(BadRecord::UnknownMarker(marker)),
+    };
+    if usize::from(size) < kind.min_size() {
+        return Err(BadRecord::TooSmall(size.into()));
+    }
+    Ok((kind, size))
+}
+
+#[inline]
+fn time_of(kind: HeaderKind, record: &[u8]) -> Option<i64> {
+    match kind.time_offset() {
+        Some(at) => le::i64(record, at),
+        None if kind == HeaderKind::Message => message_time(record),
+        None => None,
     }
 }
 

@@ -156,6 +156,9 @@ pub enum InType {
     Hex64,
     /// Members in order.
     Struct(Vec<Field>),
+    /// No value: the following field starts at a multiple of the pointer's size, as in a C
+    /// structure. Heap events are the one family of kernel events that is not packed.
+    Align,
 }
 
 /// How a value is meant to be shown. Only what changes the showing is listed; TraceLogging's and

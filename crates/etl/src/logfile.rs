@@ -1,0 +1,209 @@
+//! The first event of a log: `TRACE_LOGFILE_HEADER`.
+
+use crate::clock::{Clock, ClockKind};
+use crate::event::{HeaderKind, Record};
+use crate::le;
+
+/// What the session that wrote a log says about itself and the machine.
+///
+/// Times are FILETIME (100 ns since 1601-01-01 UTC). Source: `evntrace.h` and Chappell's study.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogFileHeader {
+    /// Session buffer size in bytes.
+    pub buffer_size: u32,
+    /// Operating system major and minor version (6.1 is Windows 7, 10.0 Windows 10 and 11).
+    pub os_version: (u8, u8),
+    /// Version of the log format: 1.4 Vista, 1.5 Windows 7 and later, 2.0 compressed or large.
+    pub log_version: (u8, u8),
+    /// Operating system build.
+    pub os_build: u32,
+    /// Processors; 1 in sessions without per-processor buffers.
+    pub processors: u32,
+    /// End of the session; `None` if it was never finalised.
+    pub end: Option<i64>,
+    /// Clock-tick period in 100 ns units.
+    pub timer_resolution: u32,
+    /// Largest file size in MB (KB with mode 0x2000); 0 for none.
+    pub maximum_file_size: u32,
+    /// `EVENT_TRACE_*_MODE` bits.
+    pub log_file_mode: u32,
+    /// Buffers in the file, this one included, as of finalisation.
+    pub buffers_written: u32,
+    /// Leading buffers outside the ring of a circular log.
+    pub start_buffers: u32,
+    /// Pointer size of the *controller's* process; the events' own may differ.
+    pub pointer_size: u32,
+    /// Events lost in the session.
+    pub events_lost: u32,
+    /// Buffers lost in the session.
+    pub buffers_lost: u32,
+    /// Nominal CPU speed.
+    pub cpu_mhz: u32,
+    /// Minutes to add to local time for UTC.
+    pub time_zone_bias: i32,
+    /// Name of the standard time zone, often a resource reference.
+    pub time_zone: String,
+    /// When the system booted.
+    pub boot: i64,
+    /// Performance-counter ticks per second.
+    pub perf_frequency: u64,
+    /// Start of the session.
+    pub start: i64,
+    /// Clock type as stored: 1 QPC, 2 system time, 3 CPU cycles; 0 counts as QPC.
+    pub clock_type: u32,
+    /// Raw time of the header event: the image of `start` on the session's clock.
+    pub raw_start: i64,
+    /// Process that controlled the session.
+    pub process_id: u32,
+    /// Session name.
+    pub session: String,
+    /// Log file name as the session knew it.
+    pub log_file: String,
+}
+
+impl LogFileHeader {
+    /// Reads the header from the first record of a buffer. The record's own kind decides the
+    /// payload's width: a 32-bit controller on 64-bit Windows writes the 32-bit layout.
+    pub(crate) fn read(buffer: &[u8], record: &Record) -> Option<LogFileHeader> {
+        let at = record.offset as usize;
+        let bytes = buffer.get(at..at + usize::from(record.size))?;
+        let pointer = match record.kind {
+            HeaderKind::System32 => 4,
+            HeaderKind::System64 => 8,
+            _ => return None,
+        };
+        if le::u16(bytes, 6)? != 0 {
+            return None;
+        }
+        let p = bytes.get(32..)?;
+        // Two pointer-size slots shift what follows the fixed part.
+        let shift = 2 * (pointer - 4);
+        let tail = |offset32: usize| offset32 + shift;
+        let names = p.get(tail(0x110)..).unwrap_or(&[]);
+        let (session, rest) = utf16_z(names);
+        let (log_file, _) = utf16_z(rest);
+        let end = le::i64(p, 0x10)?;
+        Some(LogFileHeader {
+            buffer_size: le::u32(p, 0x00)?,
+            os_version: (*p.get(4)?, *p.get(5)?),
+            log_version: (*p.get(6)?, *p.get(7)?),
+            os_build: le::u32(p, 0x08)?,
+            processors: le::u32(p, 0x0C)?,
+            end: (end != 0).then_some(end),
+            timer_resolution: le::u32(p, 0x18)?,
+            maximum_file_size: le::u32(p, 0x1C)?,
+            log_file_mode: le::u32(p, 0x20)?,
+            buffers_written: le::u32(p, 0x24)?,
+            start_buffers: le::u32(p, 0x28)?,
+            pointer_size: le::u32(p, 0x2C)?,
+            events_lost: le::u32(p, 0x30)?,
+            cpu_mhz: le::u32(p, 0x34)?,
+            time_zone_bias: le::i32(p, tail(0x40))?,
+            time_zone: utf16_z(p.get(tail(0x44)..tail(0x44) + 64)?).0,
+            boot: le::i64(p, tail(0xF0))?,
+            perf_frequency: le::u64(p, tail(0xF8))?,
+            start: le::i64(p, tail(0x100))?,
+            clock_type: le::u32(p, tail(0x108))?,
+            buffers_lost: le::u32(p, tail(0x10C))?,
+            raw_start: record.raw_time,
+            process_id: le::u32(bytes, 12)?,
+            session,
+            log_file,
+        })
+    }
+
+    /// Session modes that are set, by name.
+    pub fn modes(&self) -> Vec<&'static str> {
+        mode::NAMES
+            .iter()
+            .filter(|(bit, _)| self.log_file_mode & bit != 0)
+            .map(|m| m.1)
+            .collect()
+    }
+
+    /// Whether the 16-bit processor index is in use (Windows 8 and later).
+    pub(crate) fn has_wide_cpu_index(&self) -> bool {
+        self.os_version >= (6, 2)
+    }
+
+    /// The session's clock: nanosecond 0 is the session's start.
+    pub fn clock(&self) -> Clock {
+        match self.clock_type {
+            2 => Clock::new(ClockKind::SystemTime, self.start, self.start, 0),
+            3 => Clock::new(
+                ClockKind::CpuCycles,
+                self.raw_start,
+                self.start,
+                u64::from(self.cpu_mhz) * 1_000_000,
+            ),
+            _ => Clock::new(
+                ClockKind::Qpc,
+                self.raw_start,
+                self.start,
+                self.perf_frequency,
+            ),
+        }
+    }
+}
+
+/// `LogFileMode` bits (`EVENT_TRACE_*_MODE`).
+pub mod mode {
+    /// Buffers wrap around in the file.
+    pub const CIRCULAR: u32 = 0x2;
+    /// A new session may be appended to the file.
+    pub const APPEND: u32 = 0x4;
+    /// Buffers stay in memory until written on request.
+    pub const BUFFERING: u32 = 0x400;
+    /// Written by the relogger: trimmed, merged or converted.
+    pub const RELOG: u32 = 0x10000;
+    /// Buffers are compressed.
+    pub const COMPRESSED: u32 = 0x0400_0000;
+    /// Events of all CPUs share buffers; the CPU of an event is unknown.
+    pub const NO_PER_PROCESSOR_BUFFERING: u32 = 0x1000_0000;
+
+    /// Every mode bit with its name.
+    pub const NAMES: &[(u32, &str)] = &[
+        (0x1, "SEQUENTIAL"),
+        (CIRCULAR, "CIRCULAR"),
+        (APPEND, "APPEND"),
+        (0x8, "NEWFILE"),
+        (0x10, "FLUSH_TIMER_MS"),
+        (0x20, "PREALLOCATE"),
+        (0x40, "NONSTOPPABLE"),
+        (0x80, "SECURE"),
+        (0x100, "REAL_TIME"),
+        (0x200, "DELAY_OPEN"),
+        (BUFFERING, "BUFFERING"),
+        (0x800, "PRIVATE_LOGGER"),
+        (0x1000, "ADD_HEADER"),
+        (0x2000, "SIZE_IN_KB"),
+        (0x4000, "GLOBAL_SEQUENCE"),
+        (0x8000, "LOCAL_SEQUENCE"),
+        (RELOG, "RELOG"),
+        (0x20000, "PRIVATE_IN_PROC"),
+        (0x40000, "BUFFER_INTERFACE"),
+        (0x80000, "KD_FILTER"),
+        (0x10_0000, "REAL_TIME_RELOG"),
+        (0x20_0000, "LOST_EVENTS_DEBUG"),
+        (0x40_0000, "STOP_ON_HYBRID_SHUTDOWN"),
+        (0x80_0000, "PERSIST_ON_HYBRID_SHUTDOWN"),
+        (0x100_0000, "PAGED_MEMORY"),
+        (0x200_0000, "SYSTEM_LOGGER"),
+        (COMPRESSED, "COMPRESSED"),
+        (0x800_0000, "INDEPENDENT_SESSION"),
+        (NO_PER_PROCESSOR_BUFFERING, "NO_PER_PROCESSOR_BUFFERING"),
+        (0x2000_0000, "BLOCKING"),
+        (0x8000_0000, "ADD_TO_TRIAGE_DUMP"),
+    ];
+}
+
+/// NUL-terminated UTF-16 text and the bytes after it.
+fn utf16_z(bytes: &[u8]) -> (String, &[u8]) {
+    let (units, _) = bytes.as_chunks::<2>();
+    let units = units.iter().map(|u| u16::from_le_bytes(*u));
+    let len = units.clone().take_while(|u| *u != 0).count();
+    let text = char::decode_utf16(units.take(len))
+        .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+        .collect();
+    (text, bytes.get(len * 2 + 2..).unwrap_or(&[]))
+}

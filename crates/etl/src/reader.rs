@@ -1,0 +1,204 @@
+//! Reading one buffer: fetch, decompress, index its records in time order.
+
+use crate::buffer::{BufferRef, HEADER_SIZE};
+use crate::clock::Clock;
+use crate::compress::decompress;
+use crate::damage::{Damage, Fault, FaultKind};
+use crate::event::{BadRecord, Event, Place, Record};
+use crate::trace::Trace;
+
+/// Reads buffers of a trace one after another into memory that it keeps.
+///
+/// Readers are independent: to read in parallel, give each thread its own.
+#[derive(Debug)]
+pub struct BufferReader<'t> {
+    trace: &'t Trace,
+    buffer: Option<BufferRef>,
+    stored: Vec<u8>,
+    data: Vec<u8>,
+    records: Vec<Record>,
+    damage: Damage,
+}
+
+impl<'t> BufferReader<'t> {
+    /// A reader of `trace`'s buffers, holding none yet.
+    pub fn new(trace: &'t Trace) -> BufferReader<'t> {
+        BufferReader {
+            trace,
+            buffer: None,
+            stored: Vec::new(),
+            data: Vec::new(),
+            records: Vec::new(),
+            damage: Damage::default(),
+        }
+    }
+
+    /// Reads `buffer` (one of [`Trace::buffers`]) and gives its events in time order; events of
+    /// equal time stay in buffer order. What is unreadable is left out and noted as damage.
+    pub fn read(&mut self, buffer: &BufferRef) -> Events<'_> {
+        self.load(buffer);
+        Events {
+            reader: self,
+            next: 0,
+        }
+    }
+
+    /// What the buffers read so far were found to lack.
+    pub fn damage(&self) -> &Damage {
+        &self.damage
+    }
+
+    /// Takes the damage noted so far.
+    pub fn take_damage(&mut self) -> Damage {
+        std::mem::take(&mut self.damage)
+    }
+
+    pub(crate) fn load(&mut self, buffer: &BufferRef) {
+        self.buffer = Some(*buffer);
+        self.records.clear();
+        self.data.clear();
+        if let Err(what) = self.fetch(buffer) {
+            self.fault(buffer, None, what);
+        }
+        self.index(buffer);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.data.len()
+    }
+
+    #[inline]
+    pub(crate) fn raw_time(&self, index: usize) -> i64 {
+        self.records[index].raw_time
+    }
+
+    #[inline]
+    pub(crate) fn event(&self, index: usize) -> Option<Event<'_>> {
+        let record = self.records.get(index)?;
+        let buffer = self.buffer.as_ref()?;
+        let at = record.offset as usize;
+        Some(Event {
+            record: self.data.get(at..at + usize::from(record.size))?,
+            kind: record.kind,
+            cpu: buffer.cpu,
+            raw_time: record.raw_time,
+            clock: self.clock(buffer),
+            place: Place {
+                segment: buffer.segment,
+                buffer_offset: buffer.offset,
+                offset: record.offset,
+            },
+        })
+    }
+
+    fn clock(&self, buffer: &BufferRef) -> &'t Clock {
+        &self.trace.segments()[usize::from(buffer.segment)].clock
+    }
+
+    /// Brings the buffer's valid bytes, header included, into `self.data`.
+    fn fetch(&mut self, buffer: &BufferRef) -> Result<(), FaultKind> {
+        let segment = &self.trace.segments()[usize::from(buffer.segment)];
+        let source = self.trace.source(segment.file);
+        let read = |into: &mut Vec<u8>, size: u32| {
+            into.resize(size as usize, 0);
+            source
+                .read_at(buffer.offset, into)
+                .map(|n| into.truncate(n))
+        };
+        if !buffer.is_compressed() {
+            let missing = match read(&mut self.data, buffer.valid_size) {
+                Ok(()) => u64::from(buffer.valid_size) - self.data.len() as u64,
+                Err(e) => {
+                    self.data.clear();
+                    return Err(FaultKind::Io(e.to_string()));
+                }
+            };
+            return if missing == 0 {
+                Ok(())
+            } else {
+                Err(FaultKind::Truncated { missing })
+            };
+        }
+        read(&mut self.stored, buffer.stored_size).map_err(|e| FaultKind::Io(e.to_string()))?;
+        let (header, block) = self.stored.split_at(HEADER_SIZE.min(self.stored.len()));
+        self.data.resize(buffer.valid_size as usize, 0);
+        self.data[..header.len()].copy_from_slice(header);
+        decompress(segment.compression, block, &mut self.data[HEADER_SIZE..]).map_err(|e| {
+            // What came out before the fault is good: keep it.
+            self.data.truncate(HEADER_SIZE + e.output);
+            FaultKind::Decompress(e)
+        })
+    }
+
+    /// Finds the records of the buffer in `self.data`.
+    fn index(&mut self, buffer: &BufferRef) {
+        let mut at = HEADER_SIZE;
+        let mut previous = buffer.first_time;
+        let mut inversion = None;
+        // Fewer than 8 bytes cannot hold a record: the valid size was rounded up.
+        while at + 8 <= self.data.len() {
+            let record = match Record::read(&self.data, at, previous) {
+                Ok(record) => record,
+                // Filler behind the last event in memory dumps and crash-recovered logs.
+                Err(BadRecord::UnknownMarker(u32::MAX)) => break,
+                Err(bad) => {
+                    let skipped = (self.data.len() - at) as u32;
+                    self.fault(
+                        buffer,
+                        Some(at as u32),
+                        FaultKind::from_bad_record(bad, skipped),
+                    );
+                    break;
+                }
+            };
+            if record.raw_time < previous && !self.records.is_empty() {
+                let by = previous.saturating_sub(record.raw_time);
+                inversion.get_or_insert((at as u32, by));
+            }
+            previous = record.raw_time;
+            at += usize::from(record.size).next_multiple_of(8);
+            self.records.push(record);
+        }
+        if let Some((offset, by)) = inversion {
+            self.fault(buffer, Some(offset), FaultKind::ClockInversion { by });
+            self.records.sort_by_key(|r| r.raw_time);
+        }
+    }
+
+    fn fault(&mut self, buffer: &BufferRef, offset: Option<u32>, what: FaultKind) {
+        let file = self.trace.segments()[usize::from(buffer.segment)].file;
+        self.damage.add(Fault {
+            file,
+            buffer_offset: buffer.offset,
+            offset,
+            what,
+        });
+    }
+}
+
+/// The events of one buffer in time order.
+#[derive(Debug)]
+pub struct Events<'r> {
+    reader: &'r BufferReader<'r>,
+    next: usize,
+}
+
+impl<'r> Iterator for Events<'r> {
+    type Item = Event<'r>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Event<'r>> {
+        let event = self.reader.event(self.next)?;
+        self.next += 1;
+        Some(event)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.reader.len() - self.next;
+        (left, Some(left))
+    }
+}

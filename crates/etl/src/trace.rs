@@ -1,0 +1,208 @@
+//! An opened trace: its files, segments and buffers, and the ways to walk its events.
+
+use std::fmt;
+
+use crate::buffer::BufferRef;
+use crate::clock::{Clock, ClockKind};
+use crate::damage::Damage;
+use crate::error::OpenError;
+use crate::logfile::LogFileHeader;
+use crate::reader::BufferReader;
+use crate::scan::{Segment, scan};
+use crate::source::Source;
+use crate::time_order::TimeOrder;
+
+/// Boot times are rounded to half a second by recent builds; logs whose boot times differ by no
+/// more than this many 100 ns units were written by one running system.
+const SAME_BOOT: u64 = 20_000_000;
+
+/// One or several logs, opened together.
+pub struct Trace {
+    files: Vec<TraceFile>,
+    segments: Vec<Segment>,
+    buffers: Vec<BufferRef>,
+    single_clock: bool,
+    damage: Damage,
+}
+
+struct TraceFile {
+    name: String,
+    source: Box<dyn Source>,
+}
+
+impl fmt::Debug for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trace")
+            .field("files", &self.files().collect::<Vec<_>>())
+            .field("segments", &self.segments)
+            .field("buffers", &self.buffers.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Trace {
+    /// Opens logs from their bytes. Several logs become one trace whose time starts at the
+    /// earliest session start: on their common counter if they come from one running system, else
+    /// by their UTC start times.
+    ///
+    /// # Errors
+    /// When a file cannot be read or holds no buffer at all. Anything less is [`Damage`].
+    pub fn from_sources(sources: Vec<(String, Box<dyn Source>)>) -> Result<Trace, OpenError> {
+        if sources.is_empty() {
+            return Err(OpenError::NoFiles);
+        }
+        let mut trace = Trace {
+            files: Vec::new(),
+            segments: Vec::new(),
+            buffers: Vec::new(),
+            single_clock: true,
+            damage: Damage::default(),
+        };
+        for (name, source) in sources {
+            if source.is_empty() {
+                return Err(OpenError::Empty { name });
+            }
+            let file = u16::try_from(trace.files.len()).map_err(|_| OpenError::TooManyFiles)?;
+            let scan = scan(&*source, file, trace.segments.len() as u16).map_err(|error| {
+                OpenError::Io {
+                    name: name.clone(),
+                    error,
+                }
+            })?;
+            if scan.segments.is_empty() {
+                let mut first = vec![0; 16];
+                let n = source.read_at(0, &mut first).unwrap_or(0);
+                first.truncate(n);
+                return Err(OpenError::NotATrace { name, first });
+            }
+            trace.segments.extend(scan.segments);
+            trace.buffers.extend(scan.buffers);
+            trace.damage.merge(scan.damage);
+            trace.files.push(TraceFile { name, source });
+        }
+        trace.share_clock();
+        Ok(trace)
+    }
+
+    /// Puts all segments' clocks on one time line that starts at the earliest session start.
+    fn share_clock(&mut self) {
+        let known = self.segments.iter().filter_map(|s| s.header.as_ref());
+        let Some(earliest) = known.clone().min_by_key(|h| h.start) else {
+            return;
+        };
+        let base = earliest.clock();
+        let same_counter = |h: &LogFileHeader| {
+            base.kind() == ClockKind::Qpc
+                && h.clock().kind() == ClockKind::Qpc
+                && h.perf_frequency == earliest.perf_frequency
+                && h.boot.abs_diff(earliest.boot) <= SAME_BOOT
+        };
+        self.single_clock = self.segments.len() == 1 || known.clone().all(same_counter);
+        let (single, start) = (self.single_clock, earliest.start);
+        if self.segments.len() == 1 {
+            return;
+        }
+        for segment in &mut self.segments {
+            segment.clock = match &segment.header {
+                Some(header) if !single => header.clock().starting_at(start),
+                Some(_) => base,
+                None => segment.clock,
+            };
+        }
+    }
+
+    /// Names of the files, as they were given.
+    pub fn files(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.files.iter().map(|f| f.name.as_str())
+    }
+
+    /// Total size of the files in bytes, as stored.
+    pub fn size_bytes(&self) -> u64 {
+        self.files.iter().map(|f| f.source.len()).sum()
+    }
+
+    /// The sessions' stretches, in the order of files and within them.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// The first readable log-file header: of the only session in most traces.
+    pub fn header(&self) -> Option<&LogFileHeader> {
+        self.segments.iter().find_map(|s| s.header.as_ref())
+    }
+
+    /// The clock of the first segment; nanosecond 0 is the trace's start.
+    pub fn clock(&self) -> &Clock {
+        &self.segments[0].clock
+    }
+
+    /// All buffers that hold anything, in the order of files and within them.
+    pub fn buffers(&self) -> &[BufferRef] {
+        &self.buffers
+    }
+
+    /// What is known to be lost or broken from the headers and the chain of buffers alone.
+    pub fn damage(&self) -> &Damage {
+        &self.damage
+    }
+
+    /// Per-CPU streams, by segment and CPU. They are independent of each other: walk them in
+    /// parallel, each with its own [`BufferReader`].
+    pub fn streams(&self) -> Vec<CpuStream<'_>> {
+        let mut order: Vec<u32> = (0..self.buffers.len() as u32).collect();
+        // File order is time order in most logs, but not in rings and merged ones.
+        order.sort_by_key(|i| {
+            let b = &self.buffers[*i as usize];
+            (b.segment, b.cpu, b.first_time, *i)
+        });
+        order
+            .chunk_by(|a, b| {
+                let (a, b) = (&self.buffers[*a as usize], &self.buffers[*b as usize]);
+                (a.segment, a.cpu) == (b.segment, b.cpu)
+            })
+            .map(|chunk| CpuStream {
+                trace: self,
+                buffers: chunk.iter().map(|i| self.buffers[*i as usize]).collect(),
+            })
+            .collect()
+    }
+
+    /// All events in time order over all CPUs and files. Equal times are ordered by CPU, then by
+    /// position.
+    pub fn events(&self) -> TimeOrder<'_> {
+        TimeOrder::new(self)
+    }
+
+    /// Whether raw times of all segments can be compared.
+    pub(crate) fn has_single_clock(&self) -> bool {
+        self.single_clock
+    }
+
+    pub(crate) fn source(&self, file: u16) -> &dyn Source {
+        &*self.files[usize::from(file)].source
+    }
+}
+
+/// The buffers of one CPU in one segment, in time order.
+#[derive(Clone, Debug)]
+pub struct CpuStream<'t> {
+    trace: &'t Trace,
+    buffers: Vec<BufferRef>,
+}
+
+impl<'t> CpuStream<'t> {
+    /// The CPU's system-wide index.
+    pub fn cpu(&self) -> u16 {
+        self.buffers[0].cpu
+    }
+
+    /// The stream's buffers in time order; read them with [`BufferReader::read`].
+    pub fn buffers(&self) -> &[BufferRef] {
+        &self.buffers
+    }
+
+    /// A reader for this stream's buffers.
+    pub fn reader(&self) -> BufferReader<'t> {
+        BufferReader::new(self.trace)
+    }
+}

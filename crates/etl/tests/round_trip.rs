@@ -1,0 +1,246 @@
+//! What the writer writes, the reader reads back equal.
+
+use std::io::Cursor;
+
+use etl::write::{KernelEvent, ProviderEvent, Session, WriteError, Writer};
+use etl::{Descriptor, Guid, HeaderKind, Trace};
+use testdata::Rng;
+
+/// One event as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Written {
+    time: i64,
+    cpu: u16,
+    kind: HeaderKind,
+    hook_or_id: u16,
+    thread: Option<(u32, u32)>,
+    items: Vec<(u16, Vec<u8>)>,
+    payload: Vec<u8>,
+}
+
+fn session(processors: u16, compressed: bool) -> Session {
+    Session {
+        buffer_size: 4 << 10,
+        processors,
+        perf_frequency: 3_579_545,
+        raw_start: 1_000,
+        start: 133_000_000_000_000_000,
+        os_build: 26_100,
+        name: "round trip".into(),
+        compressed,
+        ..Session::default()
+    }
+}
+
+/// Writes `count` random events and returns them in the order in which they must come back.
+fn write(
+    rng: &mut Rng,
+    processors: u16,
+    compressed: bool,
+    count: usize,
+) -> (Vec<u8>, Vec<Written>) {
+    let mut writer = Writer::new(Cursor::new(Vec::new()), session(processors, compressed)).unwrap();
+    let mut events = Vec::new();
+    let mut time = 1_000;
+    for _ in 0..count {
+        time += rng.below(3) as i64;
+        let cpu = rng.below(processors.into()) as u16;
+        let words = rng.bits() as u32;
+        let payload: Vec<u8> = (0..rng.below(200))
+            .map(|i| (i as u8 & 7) ^ words as u8)
+            .collect();
+        let thread = (words >> 3, words >> 9);
+        let mut event = Written {
+            time,
+            cpu,
+            kind: HeaderKind::PerfInfo64,
+            hook_or_id: 0x0F2E,
+            thread: None,
+            items: Vec::new(),
+            payload,
+        };
+        let kernel = |event: &Written| KernelEvent {
+            hook: event.hook_or_id,
+            version: 2,
+            time,
+            thread: event.thread,
+        };
+        match rng.below(3) {
+            0 => writer.kernel(cpu, kernel(&event), &event.payload).unwrap(),
+            1 => {
+                event.kind = HeaderKind::System64;
+                event.thread = Some(thread);
+                writer.kernel(cpu, kernel(&event), &event.payload).unwrap();
+            }
+            _ => {
+                event.kind = HeaderKind::EventHeader64;
+                event.thread = Some(thread);
+                event.hook_or_id = words as u16;
+                event.items = (0..rng.below(3))
+                    .map(|i| (i as u16 + 1, vec![words as u8; rng.below(40)]))
+                    .collect();
+                let items: Vec<(u16, &[u8])> = event
+                    .items
+                    .iter()
+                    .map(|(t, d)| (*t, d.as_slice()))
+                    .collect();
+                let descriptor = Descriptor {
+                    id: event.hook_or_id,
+                    version: 1,
+                    channel: 11,
+                    level: 4,
+                    opcode: 2,
+                    task: 3,
+                    keyword: 1 << 47,
+                };
+                let header = ProviderEvent {
+                    provider: Guid([7; 16]),
+                    descriptor,
+                    time,
+                    thread_id: thread.0,
+                    process_id: thread.1,
+                    activity: Guid::ZERO,
+                    extended: &items,
+                };
+                writer.provider(cpu, header, &event.payload).unwrap();
+            }
+        }
+        events.push(event);
+    }
+    events.sort_by_key(|e| (e.time, e.cpu));
+    (writer.finish().unwrap().into_inner(), events)
+}
+
+fn read(bytes: Vec<u8>) -> Vec<Written> {
+    let trace = Trace::from_sources(vec![("made".into(), Box::new(bytes))]).unwrap();
+    let header = trace.header().unwrap();
+    assert_eq!(header.buffers_written as usize, trace.buffers().len());
+    assert!(header.end.is_some());
+    assert_eq!(header.session, "round trip");
+    let mut walk = trace.events();
+    let mut events = Vec::new();
+    while let Some(e) = walk.next() {
+        if e.hook() == Some(0) {
+            continue;
+        }
+        events.push(Written {
+            time: e.raw_time(),
+            cpu: e.cpu(),
+            kind: e.kind(),
+            hook_or_id: e.hook().or(e.descriptor().map(|d| d.id)).unwrap(),
+            thread: e.thread_id().zip(e.process_id()),
+            items: e
+                .extended_items()
+                .map(|i| (i.ext_type, i.data.to_vec()))
+                .collect(),
+            payload: e.payload().to_vec(),
+        });
+    }
+    assert!(walk.damage().is_empty() && trace.damage().is_empty());
+    events
+}
+
+#[test]
+fn what_is_written_is_read_back_equal() {
+    let mut rng = Rng(2);
+    for round in 0..40 {
+        let processors = 1 + rng.below(20) as u16;
+        let count = rng.below(2_000);
+        let (bytes, written) = write(&mut rng, processors, round % 2 == 1, count);
+        let events = read(bytes);
+        assert_eq!(events.len(), written.len(), "round {round}");
+        for (i, (read, written)) in events.iter().zip(&written).enumerate() {
+            assert_eq!(read, written, "round {round}, event {i}");
+        }
+    }
+}
+
+#[test]
+fn sessions_of_one_boot_share_a_clock_and_others_are_joined_by_utc() {
+    let log = |raw_start: i64, start: i64, boot: i64, events: &[i64]| -> Vec<u8> {
+        let session = Session {
+            raw_start,
+            start,
+            boot,
+            ..session(1, false)
+        };
+        let frequency = session.perf_frequency as i64;
+        let mut writer = Writer::new(Cursor::new(Vec::new()), session).unwrap();
+        for seconds in events {
+            let time = raw_start + seconds * frequency;
+            let event = KernelEvent {
+                hook: 0x0F22,
+                version: 2,
+                time,
+                thread: None,
+            };
+            writer.kernel(0, event, b"mark").unwrap();
+        }
+        writer.finish().unwrap().into_inner()
+    };
+    let second = 10_000_000;
+    let start = 133_000_000_000_000_000;
+    let times = |logs: Vec<Vec<u8>>| -> Vec<i64> {
+        let named = logs
+            .into_iter()
+            .map(|log| ("log".into(), Box::new(log) as Box<_>))
+            .collect();
+        let trace = Trace::from_sources(named).unwrap();
+        let mut walk = trace.events();
+        let mut times = Vec::new();
+        while let Some(e) = walk.next() {
+            if e.hook() == Some(0x0F22) {
+                times.push(e.time_ns() / 1_000_000_000);
+            }
+        }
+        times
+    };
+    let first = log(1_000, start, 5, &[1, 3]);
+    // Same boot: the counter runs on, whatever the start time's rounding says.
+    let frequency = 3_579_545;
+    let same_boot = log(1_000 + 2 * frequency, start + 2 * second + 77, 5, &[0, 2]);
+    assert_eq!(times(vec![first.clone(), same_boot.clone()]), [1, 2, 3, 4]);
+    assert_eq!(times(vec![same_boot, first.clone()]), [1, 2, 3, 4]);
+    // Another boot: the counter began anew, so UTC joins them.
+    let other_boot = log(50, start + 2 * second, start + second, &[0, 2]);
+    assert_eq!(times(vec![first.clone(), other_boot.clone()]), [1, 2, 3, 4]);
+    // Appended to one file, the second session is a segment of its own.
+    assert_eq!(times(vec![[first, other_boot].concat()]), [1, 2, 3, 4]);
+}
+
+#[test]
+fn what_cannot_be_written_is_refused() {
+    let mut writer = Writer::new(Cursor::new(Vec::new()), session(1, false)).unwrap();
+    let event = KernelEvent {
+        hook: 0x0524,
+        version: 5,
+        time: 2_000,
+        thread: None,
+    };
+    assert!(matches!(
+        writer.kernel(1, event, &[]),
+        Err(WriteError::NoSuchCpu { cpu: 1, .. })
+    ));
+    let large = vec![0; 5_000];
+    assert!(matches!(
+        writer.kernel(0, event, &large),
+        Err(WriteError::TooLarge { .. })
+    ));
+    writer.kernel(0, event, &[]).unwrap();
+    let early = KernelEvent {
+        time: 1_999,
+        ..event
+    };
+    assert!(matches!(
+        writer.kernel(0, early, &[]),
+        Err(WriteError::OutOfOrder { .. })
+    ));
+    let odd = Session {
+        buffer_size: 5_000,
+        ..session(1, false)
+    };
+    assert!(matches!(
+        Writer::new(Cursor::new(Vec::new()), odd),
+        Err(WriteError::BadSession(_))
+    ));
+}

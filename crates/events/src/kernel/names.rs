@@ -1,0 +1,150 @@
+//! Names of the numbers in kernel payloads.
+//!
+//! Sources: the Windows SDK and WDK, Microsoft's ETW reference, System Informer's `ntwmi.h` and
+//! `ntkeapi.h`, TraceEvent.
+
+use std::sync::Arc;
+
+use crate::schema::ValueMap;
+
+/// Defines one function per enumeration, and finds the enumeration by the function's name for the
+/// layouts that refer to it.
+macro_rules! names {
+    ($($(#[$doc:meta])* $name:ident($ty:ty) $kind:ident { $($value:literal $text:literal,)* })*) => {
+        $(names!(@$kind $(#[$doc])* $name($ty) { $($value $text,)* });)*
+
+        /// The enumeration of that name as a field's value map.
+        pub(super) fn value_map(name: &str) -> Option<ValueMap> {
+            let (is_bitmap, entries): (bool, &[(u64, &str)]) = match name {
+                $(stringify!($name) => (stringify!($kind) == "bits", &[$(($value, $text),)*]),)*
+                _ => return None,
+            };
+            let entries = entries.iter().map(|(value, text)| (*value, Arc::from(*text))).collect();
+            Some(ValueMap { name: name.into(), is_bitmap, entries })
+        }
+    };
+    (@values $(#[$doc:meta])* $name:ident($ty:ty) { $($value:literal $text:literal,)* }) => {
+        $(#[$doc])*
+        pub fn $name(value: $ty) -> Option<&'static str> {
+            Some(match value {
+                $($value => $text,)*
+                _ => return None,
+            })
+        }
+    };
+    (@bits $(#[$doc:meta])* $name:ident($ty:ty) { $($value:literal $text:literal,)* }) => {
+        $(#[$doc])*
+        ///
+        /// Gives the names of the bits that are set and have one, from the lowest.
+        pub fn $name(bits: $ty) -> impl Iterator<Item = &'static str> {
+            const NAMES: &[($ty, &str)] = &[$(($value, $text),)*];
+            NAMES.iter().filter(move |(bit, _)| bits & bit != 0).map(|(_, name)| *name)
+        }
+    };
+}
+
+names! {
+    /// What a thread is doing (`KTHREAD_STATE`).
+    thread_state(u8) values {
+        0 "Initialized", 1 "Ready", 2 "Running", 3 "Standby", 4 "Terminated", 5 "Waiting",
+        6 "Transition", 7 "DeferredReady", 8 "GateWait", 9 "WaitingForProcessInSwap",
+    }
+
+    /// Why a thread waits or stopped running (`KWAIT_REASON`). Reasons 30 to 33 belong to threads
+    /// that did not wait but were taken off the CPU.
+    wait_reason(u8) values {
+        0 "Executive", 1 "FreePage", 2 "PageIn", 3 "PoolAllocation", 4 "DelayExecution",
+        5 "Suspended", 6 "UserRequest", 7 "WrExecutive", 8 "WrFreePage", 9 "WrPageIn",
+        10 "WrPoolAllocation", 11 "WrDelayExecution", 12 "WrSuspended", 13 "WrUserRequest",
+        14 "WrEventPair", 15 "WrQueue", 16 "WrLpcReceive", 17 "WrLpcReply", 18 "WrVirtualMemory",
+        19 "WrPageOut", 20 "WrRendezvous", 21 "WrKeyedEvent", 22 "WrTerminated",
+        23 "WrProcessInSwap", 24 "WrCpuRateControl", 25 "WrCalloutStack", 26 "WrKernel",
+        27 "WrResource", 28 "WrPushLock", 29 "WrMutex", 30 "WrQuantumEnd", 31 "WrDispatchInt",
+        32 "WrPreempted", 33 "WrYieldExecution", 34 "WrFastMutex", 35 "WrGuardedMutex",
+        36 "WrRundown", 37 "WrAlertByThreadId", 38 "WrDeferredPreempt", 39 "WrPhysicalFault",
+        40 "WrIoRing", 41 "WrMdlCache", 42 "WrRcu",
+    }
+
+    /// On whose behalf a thread waits (`KPROCESSOR_MODE`).
+    wait_mode(u8) values { 0 "KernelMode", 1 "UserMode", }
+
+    /// Why the scheduler adjusts a readied thread's priority (`ADJUST_REASON`).
+    adjust_reason(u8) values { 0 "None", 1 "Unwait", 2 "Boost", }
+
+    /// Quality of service of a thread (`KTHREAD_QOS_LEVEL`). Builds disagree about the numbers from
+    /// 3 on, and 6 has been seen for idle threads only; show the number beside the name.
+    qos_level(u8) values {
+        0 "High", 1 "Medium", 2 "Low", 3 "Multimedia", 4 "Deadline", 5 "Dynamic",
+    }
+
+    /// Where a DPC is queued among others (`KDPC_IMPORTANCE`).
+    dpc_importance(u8) values { 0 "Low", 1 "Medium", 2 "High", 3 "MediumHigh", }
+
+    /// What one CPU asks of another by an inter-processor interrupt.
+    ipi_request(u32) values { 1 "Apc", 2 "Dpc", }
+
+    /// Flags of a process event.
+    process_flags(u32) bits { 1 "PackageId", 2 "Wow64", 4 "Protected", 8 "Packaged", }
+
+    /// How an image was signed (`SE_SIGNING_LEVEL`).
+    signature_level(u8) values {
+        0 "Unchecked", 1 "Unsigned", 2 "Enterprise", 4 "Authenticode", 6 "Store",
+        8 "Antimalware", 12 "Windows", 14 "WindowsTcb",
+    }
+
+    /// Where an image's signature was found (`SE_IMAGE_SIGNATURE_TYPE`).
+    signature_type(u8) values {
+        0 "None", 1 "Embedded", 2 "Cached", 3 "CatalogCached", 4 "CatalogNotCached",
+        5 "CatalogHint", 6 "PackageCatalog",
+    }
+
+    /// Flags of an I/O request packet. Bits 17 to 19 are its priority; see [`io_priority`].
+    irp_flags(u32) bits {
+        0x1 "NoCache", 0x2 "PagingIo", 0x4 "SynchronousApi", 0x8 "AssociatedIrp",
+        0x10 "BufferedIo", 0x20 "DeallocateBuffer", 0x40 "SynchronousPagingIo", 0x80 "Create",
+        0x100 "Read", 0x200 "Write", 0x400 "Close", 0x800 "DeferCompletion",
+        0x1000 "ObQueryName", 0x2000 "HoldDeviceQueue",
+    }
+
+    /// Priority of an I/O request (`IO_PRIORITY_HINT`, one higher: 0 is "not set").
+    io_priority(u8) values {
+        0 "NotSet", 1 "VeryLow", 2 "Low", 3 "Normal", 4 "High", 5 "Critical",
+    }
+
+    /// What became of a range of virtual memory.
+    virtual_alloc_flags(u32) bits {
+        0x1000 "Commit", 0x2000 "Reserve", 0x4000 "Decommit", 0x8000 "Release",
+    }
+
+    /// What a sample counts (`KPROFILE_SOURCE`); higher numbers are the machine's own, named by the
+    /// trace's profile-interval events.
+    profile_source(u32) values {
+        0 "Timer", 1 "AlignmentFixup", 2 "TotalIssues", 6 "BranchInstructions", 10 "CacheMisses",
+        11 "BranchMispredictions", 19 "TotalCycles",
+    }
+
+    /// Who allocated a heap block.
+    heap_source(u32) values {
+        1 "LookAside", 2 "LowFragmentation", 3 "MainPath", 4 "SlowC", 5 "Invalid",
+        6 "SegmentHeap",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_their_names() {
+        assert_eq!(wait_reason(37), Some("WrAlertByThreadId"));
+        assert_eq!(wait_reason(43), None);
+        assert_eq!(thread_state(5), Some("Waiting"));
+        assert_eq!(
+            irp_flags(0x43).collect::<Vec<_>>(),
+            ["NoCache", "PagingIo", "SynchronousPagingIo"]
+        );
+        let map = value_map("irp_flags").unwrap();
+        assert!(map.is_bitmap && map.entries.len() == 14);
+        assert_eq!(value_map("nothing"), None);
+    }
+}

@@ -1,0 +1,82 @@
+//! Names of Windows' status and error codes.
+//!
+//! The tables hold one line per code, `c0000022 STATUS_ACCESS_DENIED`, in the order of the codes.
+//! They are the constants of type `NTSTATUS`, `HRESULT` and `WIN32_ERROR` in
+//! `Windows::Win32::Foundation` of Microsoft's `windows-sys` 0.61.2 (MIT or Apache-2.0); of two
+//! names for a code, the one that starts with `STATUS_` or `ERROR_` and is no range's bound.
+
+use std::sync::LazyLock;
+
+type Table = LazyLock<Vec<(u32, &'static str)>>;
+
+static NTSTATUS: Table = LazyLock::new(|| parse(include_str!("status/ntstatus.txt")));
+static HRESULT: Table = LazyLock::new(|| parse(include_str!("status/hresult.txt")));
+static WIN32: Table = LazyLock::new(|| parse(include_str!("status/win32.txt")));
+
+/// Name of an NTSTATUS: 0xC0000022 is `STATUS_ACCESS_DENIED`.
+pub fn ntstatus_name(code: u32) -> Option<&'static str> {
+    find(&NTSTATUS, code)
+}
+
+/// Name of a Win32 error code: 2 is `ERROR_FILE_NOT_FOUND`.
+pub fn win32_error_name(code: u32) -> Option<&'static str> {
+    find(&WIN32, code)
+}
+
+/// Name of an HRESULT: 0x80004001 is `E_NOTIMPL`. One that wraps a Win32 error (0x8007xxxx) has
+/// that error's name, as in `tracefmt`'s texts: 0x80070005 is `ERROR_ACCESS_DENIED`.
+pub fn hresult_name(code: u32) -> Option<&'static str> {
+    let wrapped = (code >> 16 == 0x8007)
+        .then(|| win32_error_name(code & 0xFFFF))
+        .flatten();
+    wrapped.or_else(|| find(&HRESULT, code))
+}
+
+fn find(table: &[(u32, &'static str)], code: u32) -> Option<&'static str> {
+    let at = table.binary_search_by_key(&code, |(code, _)| *code).ok()?;
+    table.get(at).map(|(_, name)| *name)
+}
+
+fn parse(text: &'static str) -> Vec<(u32, &'static str)> {
+    let line = |line: &'static str| {
+        let (code, name) = line.split_once(' ')?;
+        Some((u32::from_str_radix(code, 16).ok()?, name))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_complete_and_sorted() {
+        for (table, text) in [
+            (&NTSTATUS, include_str!("status/ntstatus.txt")),
+            (&HRESULT, include_str!("status/hresult.txt")),
+            (&WIN32, include_str!("status/win32.txt")),
+        ] {
+            assert_eq!(table.len(), text.lines().count());
+            assert!(table.is_sorted_by(|a, b| a.0 < b.0));
+        }
+    }
+
+    /// Codes as Microsoft's [MS-ERREF] lists them.
+    #[test]
+    fn well_known_codes_have_their_names() {
+        assert_eq!(ntstatus_name(0), Some("STATUS_SUCCESS"));
+        assert_eq!(ntstatus_name(0x0000_0102), Some("STATUS_TIMEOUT"));
+        assert_eq!(ntstatus_name(0xC000_0005), Some("STATUS_ACCESS_VIOLATION"));
+        assert_eq!(
+            ntstatus_name(0xC000_0034),
+            Some("STATUS_OBJECT_NAME_NOT_FOUND")
+        );
+        assert_eq!(ntstatus_name(0xDEAD_BEEF), None);
+        assert_eq!(win32_error_name(0), Some("ERROR_SUCCESS"));
+        assert_eq!(win32_error_name(2), Some("ERROR_FILE_NOT_FOUND"));
+        assert_eq!(hresult_name(0), Some("S_OK"));
+        assert_eq!(hresult_name(1), Some("S_FALSE"));
+        assert_eq!(hresult_name(0x8000_4001), Some("E_NOTIMPL"));
+        assert_eq!(hresult_name(0x8007_0005), Some("ERROR_ACCESS_DENIED"));
+    }
+}

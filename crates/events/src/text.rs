@@ -1,0 +1,103 @@
+//! Text as payloads hold it.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// UTF-16 text in a payload, without its NUL; decoded when shown.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Utf16<'a>(pub &'a [u8]);
+
+/// Text in a payload in the code page of the machine that logged it, without its NUL; shown as
+/// UTF-8 where valid, else as Latin-1.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ansi<'a>(pub &'a [u8]);
+
+impl<'a> Ansi<'a> {
+    /// The text, borrowed where it is UTF-8.
+    pub fn to_str(self) -> Cow<'a, str> {
+        ansi(self.0)
+    }
+}
+
+impl fmt::Display for Utf16<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&utf16(self.0))
+    }
+}
+
+impl fmt::Display for Ansi<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&ansi(self.0))
+    }
+}
+
+impl fmt::Debug for Utf16<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&utf16(self.0), f)
+    }
+}
+
+impl fmt::Debug for Ansi<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&ansi(self.0), f)
+    }
+}
+
+/// UTF-16 text up to its first NUL; unpaired surrogates become U+FFFD, an odd last byte is
+/// ignored.
+pub(crate) fn utf16(bytes: &[u8]) -> String {
+    let units = bytes
+        .as_chunks::<2>()
+        .0
+        .iter()
+        .map(|b| u16::from_le_bytes(*b));
+    char::decode_utf16(units.take_while(|unit| *unit != 0))
+        .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+        .collect()
+}
+
+/// Bytes of text up to their first NUL, as UTF-8 where valid, else as Latin-1: a trace does not
+/// say which ANSI code page its machine used.
+pub(crate) fn ansi(bytes: &[u8]) -> Cow<'_, str> {
+    let bytes = &bytes[..bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len())];
+    match str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(bytes.iter().map(|b| char::from(*b)).collect()),
+    }
+}
+
+/// Splits UTF-16 text off the front of `bytes`: the text without its NUL, and what follows the
+/// NUL. Text that reaches the end without a NUL is whole.
+pub(crate) fn split_utf16(bytes: &[u8]) -> (&[u8], &[u8]) {
+    let (units, odd) = bytes.as_chunks::<2>();
+    match units.iter().position(|unit| *unit == [0, 0]) {
+        Some(nul) => (&bytes[..nul * 2], &bytes[nul * 2 + 2..]),
+        None => (units.as_flattened(), odd),
+    }
+}
+
+/// Splits bytes of text off the front of `bytes`, as [`split_utf16`] does.
+pub(crate) fn split_ansi(bytes: &[u8]) -> (&[u8], &[u8]) {
+    match bytes.iter().position(|b| *b == 0) {
+        Some(nul) => (&bytes[..nul], &bytes[nul + 1..]),
+        None => (bytes, &[]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_ends_at_a_nul_or_at_the_end() {
+        assert_eq!(utf16(b"a\0b\0\0\0c\0"), "ab");
+        assert_eq!(utf16(b"\x3d\xd8\x00\xde\x00\xd8"), "\u{1f600}\u{fffd}");
+        assert_eq!(ansi(b"ab\0c"), "ab");
+        assert_eq!(ansi("é".as_bytes()), "é");
+        assert_eq!(ansi(b"\xe9"), "é");
+        assert_eq!(split_utf16(b"a\0\0\0b"), (&b"a\0"[..], &b"b"[..]));
+        assert_eq!(split_utf16(b"a\0b"), (&b"a\0"[..], &b"b"[..]));
+        assert_eq!(split_ansi(b"a\0b"), (&b"a"[..], &b"b"[..]));
+        assert_eq!(split_ansi(b"ab"), (&b"ab"[..], &b""[..]));
+    }
+}
