@@ -11,6 +11,7 @@ use etl::{Descriptor, Event, Guid, le};
 
 use crate::schema::{Count, Field, InType, Length, Schema, Source, ValueMap};
 use crate::tdh;
+use crate::text;
 
 /// Class GUID of the events that hold descriptions.
 pub const EVENT_METADATA: Guid = Guid::new(
@@ -381,10 +382,7 @@ impl<'a> Strings<'a> {
             .position(|unit| *unit == [0, 0]);
         let Some(end) = end else { return Err(bad) };
         self.budget -= (end + 1) * 2;
-        let units = units[..end].iter().map(|unit| u16::from_le_bytes(*unit));
-        let text: String = char::decode_utf16(units)
-            .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
-            .collect();
+        let text = text::utf16(units[..end].as_flattened());
         // Names taken from message tables end in a blank.
         let text: Arc<str> = text.trim_end().into();
         self.known.insert(offset, text.clone());
