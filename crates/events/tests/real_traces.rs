@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use etl::ext_type::TRACELOGGING_SCHEMA;
 use etl::{Event, Guid, Trace, le};
-use events::event_info::TraceMetadata;
+use events::event_info::{self, EventInfo};
 use events::event_source::EventSourceManifests;
-use events::schema::{Field, InType, Schema};
+use events::schema::{Field, InType, Schema, ValueMap};
 use events::{built_in, decode, tracelogging};
 
 const WIN7: &str = "perfview__net.4.5.x86-win7.etl";
@@ -148,6 +148,26 @@ fn tracelogging_of_net_is_as_expected() {
     assert_eq!(found, first);
 }
 
+/// The descriptions of events and the value maps that a merged trace carries.
+fn metadata(file: &str) -> (Vec<EventInfo>, Vec<(Guid, ValueMap)>) {
+    let (mut infos, mut maps) = (Vec::new(), Vec::new());
+    each_event(file, |event| {
+        if event.guid() != Some(event_info::EVENT_METADATA) {
+            return;
+        }
+        match event.opcode().unwrap() {
+            event_info::EVENT_INFO_OPCODE => {
+                infos.push(event_info::parse_event_info(event.payload()).unwrap());
+            }
+            event_info::MAP_INFO_OPCODE => {
+                maps.push(event_info::parse_map_info(event.payload()).unwrap());
+            }
+            other => panic!("{file}: opcode {other}"),
+        }
+    });
+    (infos, maps)
+}
+
 #[test]
 fn metadata_describes_the_trace_it_is_in() {
     // Merged traces, their described events and maps (from the dumps), and where the events are.
@@ -172,20 +192,25 @@ fn metadata_describes_the_trace_it_is_in() {
             "perfview__diaghub__diaghub.user_paged.1.etl",
         ),
     ] {
-        let mut metadata = TraceMetadata::new();
-        let mut opcodes = [0; 256];
-        each_event(file, |event| {
-            if metadata.push(event) {
-                opcodes[usize::from(event.opcode().unwrap())] += 1;
+        let (found, found_maps) = metadata(file);
+        assert_eq!((found.len(), found_maps.len()), (infos, maps), "{file}");
+        let mut schemas = HashMap::new();
+        for EventInfo {
+            descriptor, schema, ..
+        } in found
+        {
+            for map in schema.fields.iter().filter_map(|field| field.map.as_ref()) {
+                let is_it = |(p, known): &(Guid, ValueMap)| {
+                    (*p, &known.name) == (schema.provider, &map.name)
+                };
+                assert!(found_maps.iter().any(is_it), "{file}: {}", map.name);
             }
-        });
-        assert_eq!((opcodes[32], opcodes[33]), (infos, maps), "{file}");
-        let metadata = metadata.finish();
-        assert_eq!(metadata.faults, [], "{file}");
+            schemas.insert((schema.provider, descriptor.id, descriptor.version), schema);
+        }
 
         let mut described = 0;
         each_event(events, |event| {
-            let schema = key(event).and_then(|key| metadata.events.get(&key));
+            let schema = key(event).and_then(|key| schemas.get(&key));
             // An event may carry its own description, under the id that others share.
             let schema = schema.filter(|_| item(event, TRACELOGGING_SCHEMA).is_none());
             // Its manifest says two addresses, whatever the FrameCount before them.
@@ -206,13 +231,9 @@ fn metadata_names_are_those_other_readers_print() {
     ] {
         let lines = golden(dump);
         let counts = counted(&lines);
-        let mut metadata = TraceMetadata::new();
-        each_event(file, |event| {
-            metadata.push(event);
-        });
-        let metadata = metadata.finish();
+        let (infos, _) = metadata(file);
         let mut versions: HashMap<String, Vec<Vec<&str>>> = HashMap::new();
-        for schema in metadata.events.values() {
+        for EventInfo { schema, .. } in &infos {
             let provider = schema.provider_name.as_deref().unwrap();
             // That reader names the fields of these by code of its own.
             let of_its_own = ["Microsoft-Windows-DotNET", "Microsoft-Windows-Kernel-File"];
@@ -275,6 +296,10 @@ fn event_source_manifests_describe_their_events() {
             let Some(provider) = collected.providers.iter().find(|p| p.guid == guid) else {
                 return;
             };
+            // The manifest does not list its own chunks.
+            if id == events::event_source::MANIFEST_EVENT_ID {
+                return;
+            }
             let schema = &provider.events[&(id, version)];
             // PerfView writes an enum of one event as 64 bits that its manifest calls 32.
             if &*schema.name != "ClrEnableParameters" {
@@ -282,14 +307,12 @@ fn event_source_manifests_describe_their_events() {
             }
             let full_name = format!("{}/{}", provider.name, schema.name);
             assert!(counts.contains_key(&*full_name), "{full_name}");
-            if id != events::event_source::MANIFEST_EVENT_ID {
-                assert_eq!(names(&schema.fields), printed(&lines, &full_name));
-            }
+            assert_eq!(names(&schema.fields), printed(&lines, &full_name));
             perfview += usize::from(&*provider.name == "PerfView");
         });
         let theirs = counts
             .iter()
-            .filter(|(name, _)| name.starts_with("PerfView/"));
+            .filter(|(name, _)| name.starts_with("PerfView/") && !name.ends_with("/ManifestData"));
         assert_eq!(
             perfview,
             theirs.map(|(_, count)| count).sum::<usize>(),
