@@ -198,3 +198,102 @@ fn length(text: &str) -> Length {
     text.parse()
         .map_or_else(|_| Length::Field(text.into()), Length::Fixed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn provider(name: &str) -> Guid {
+        *PROVIDERS
+            .iter()
+            .find(|(_, provider)| provider.name == name)
+            .unwrap()
+            .0
+    }
+
+    #[test]
+    fn every_line_is_read() {
+        let mut providers = HashMap::new();
+        for text in TEXTS {
+            assert_eq!(read(text, &mut providers), Ok(()));
+        }
+        let counts = |name: &str| providers[&provider(name)].events.len();
+        assert_eq!(counts("Microsoft-Windows-Win32k"), 49);
+        assert_eq!(counts("Microsoft-Windows-TCPIP"), 60);
+        let described = TEXTS[0]
+            .lines()
+            .filter(|l| l.starts_with(|c: char| c.is_ascii_digit()));
+        assert_eq!(described.count(), 904);
+    }
+
+    #[test]
+    fn lengths_and_counts_refer_to_earlier_fields() {
+        fn check(fields: &[Field], event: &str) {
+            for (index, field) in fields.iter().enumerate() {
+                let earlier = |name: &str| fields[..index].iter().any(|f| &*f.name == name);
+                if let Length::Field(name) = &field.length {
+                    assert!(earlier(name), "{event}: no {name}");
+                }
+                if let Count::Field(name) = &field.count {
+                    assert!(earlier(name), "{event}: no {name}");
+                }
+                if let InType::Struct(members) = &field.in_type {
+                    check(members, event);
+                }
+            }
+        }
+        for schema in PROVIDERS
+            .values()
+            .flat_map(|provider| provider.events.values())
+        {
+            check(&schema.fields, &schema.name);
+        }
+    }
+
+    #[test]
+    fn versions_fall_back_to_earlier_ones() {
+        let process = provider("Microsoft-Windows-Kernel-Process");
+        // ProcessFreeze (id 11): version 1 appends the creation time.
+        assert_eq!(schema(process, 11, 0).unwrap().fields.len(), 1);
+        assert_eq!(schema(process, 11, 1).unwrap().fields.len(), 2);
+        assert_eq!(schema(process, 11, 9), schema(process, 11, 1));
+        assert_eq!(schema(process, 9999, 0), None);
+        assert_eq!(schema(Guid::ZERO, 1, 0), None);
+        // Focus changes are known by the ids of public documentation.
+        let win32k = "8c416c79-d49b-4f01-a467-e56d3aa8234c".parse().unwrap();
+        let names = schema(win32k, 26, 0).unwrap();
+        let names: Vec<_> = names.fields.iter().map(|field| &*field.name).collect();
+        assert_eq!(names, ["SessionId", "OldProcessId", "NewProcessId"]);
+    }
+
+    #[test]
+    fn packets_and_addresses_have_their_lengths() {
+        let ndis = "2ed6006e-4729-4609-b423-3ee7bcd678ef".parse().unwrap();
+        let fragment = schema(ndis, 1001, 0).unwrap();
+        let fragment = fragment
+            .fields
+            .iter()
+            .find(|field| &*field.name == "Fragment")
+            .unwrap();
+        assert_eq!(fragment.length, Length::Field("FragmentSize".into()));
+        let tcpip = "2f07e2ee-15db-40f1-90ef-9d7ba282188a".parse().unwrap();
+        let connect = schema(tcpip, 1002, 0).unwrap();
+        let address = connect
+            .fields
+            .iter()
+            .find(|field| &*field.name == "LocalAddress")
+            .unwrap();
+        assert_eq!(address.length, Length::Field("LocalAddressLength".into()));
+    }
+
+    #[test]
+    fn unknown_layouts_end_the_fields() {
+        // SMBServer 16 ends in an array of LOCK structs that no source describes.
+        let smb = provider("Microsoft-Windows-SMBServer");
+        assert_eq!(
+            &*schema(smb, 16, 2).unwrap().fields.last().unwrap().name,
+            "LockCount"
+        );
+        assert_eq!(provider_name(smb), Some("Microsoft-Windows-SMBServer"));
+    }
+}

@@ -11,6 +11,7 @@ use etl::{Descriptor, Guid, le};
 
 use crate::schema::{Count, Field, InType, Length, Schema, Source, ValueMap};
 use crate::tdh;
+use crate::text;
 
 /// Class GUID of the events that hold descriptions.
 pub const EVENT_METADATA: Guid = Guid::new(
@@ -93,11 +94,16 @@ pub enum EventInfoError {
 pub struct EventInfo {
     /// Which events it describes: those of the schema's provider with this id and version.
     pub descriptor: Descriptor,
+    /// Class GUID of a classic event (WBEM), which its opcode and version tell apart instead.
+    pub class: Option<Guid>,
     /// Its description. A field's [`Field::map`] has only a name until [`resolve_maps`].
     pub schema: Schema,
 }
 
 /// Reads a `TRACE_EVENT_INFO`.
+///
+/// # Errors
+/// If it is cut short, or its properties refer to what is not there or to each other in circles.
 pub fn parse_event_info(blob: &[u8]) -> Result<EventInfo, EventInfoError> {
     let truncated = |needed| EventInfoError::Truncated {
         what: "TRACE_EVENT_INFO",
@@ -171,10 +177,22 @@ pub fn parse_event_info(blob: &[u8]) -> Result<EventInfo, EventInfoError> {
         source: Source::TraceMetadata,
         fields,
     };
-    Ok(EventInfo { descriptor, schema })
+    let class = if is_wbem {
+        Guid::read(&header[16..])
+    } else {
+        None
+    };
+    Ok(EventInfo {
+        descriptor,
+        class,
+        schema,
+    })
 }
 
 /// Reads the payload of a map description: the provider whose map it is, and the map.
+///
+/// # Errors
+/// If it is cut short or maps something else than numbers.
 pub fn parse_map_info(payload: &[u8]) -> Result<(Guid, ValueMap), EventInfoError> {
     let found = payload.len();
     let truncated = |needed| EventInfoError::Truncated {
@@ -270,10 +288,7 @@ impl<'a> Strings<'a> {
             .position(|unit| *unit == [0, 0]);
         let Some(end) = end else { return Err(bad) };
         self.budget -= (end + 1) * 2;
-        let units = units[..end].iter().map(|unit| u16::from_le_bytes(*unit));
-        let text: String = char::decode_utf16(units)
-            .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
-            .collect();
+        let text = text::utf16(units[..end].as_flattened());
         // Names taken from message tables end in a blank.
         let text: Arc<str> = text.trim_end().into();
         self.known.insert(offset, text.clone());
@@ -395,5 +410,281 @@ impl Properties<'_> {
         let at = HEADER_SIZE + found * PROPERTY_SIZE + 4;
         self.strings
             .read(le::u32(self.blob, at).unwrap_or(0), "property name")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::OutType;
+
+    const PROVIDER: Guid = Guid([9; 16]);
+
+    /// Builds a `TRACE_EVENT_INFO` by the public layout.
+    struct Builder {
+        header: Vec<u8>,
+        properties: Vec<[u8; PROPERTY_SIZE]>,
+        strings: Vec<u8>,
+        strings_at: usize,
+    }
+
+    impl Builder {
+        fn new(top_level: u32, count: u32) -> Builder {
+            let mut header = vec![0; HEADER_SIZE];
+            header[..16].copy_from_slice(&PROVIDER.0);
+            header[32..35].copy_from_slice(&[0x39, 0x05, 2]);
+            header[100..104].copy_from_slice(&count.to_le_bytes());
+            header[104..108].copy_from_slice(&top_level.to_le_bytes());
+            let strings_at = HEADER_SIZE + count as usize * PROPERTY_SIZE;
+            Builder {
+                header,
+                properties: Vec::new(),
+                strings: Vec::new(),
+                strings_at,
+            }
+        }
+
+        fn text(&mut self, text: &str) -> u32 {
+            let at = self.strings_at + self.strings.len();
+            self.strings
+                .extend(text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes));
+            at as u32
+        }
+
+        fn header_text(mut self, at: usize, text: &str) -> Builder {
+            let offset = self.text(text);
+            self.header[at..at + 4].copy_from_slice(&offset.to_le_bytes());
+            self
+        }
+
+        fn property(mut self, name: &str, flags: u32, types: [u16; 2], sizes: [u16; 2]) -> Builder {
+            let mut property = [0; PROPERTY_SIZE];
+            property[..4].copy_from_slice(&flags.to_le_bytes());
+            let name = self.text(name);
+            property[4..8].copy_from_slice(&name.to_le_bytes());
+            for (at, value) in [
+                (8, types[0]),
+                (10, types[1]),
+                (16, sizes[0]),
+                (18, sizes[1]),
+            ] {
+                property[at..at + 2].copy_from_slice(&value.to_le_bytes());
+            }
+            self.properties.push(property);
+            self
+        }
+
+        fn map(mut self, name: &str) -> Builder {
+            let offset = self.text(name);
+            self.properties.last_mut().unwrap()[12..16].copy_from_slice(&offset.to_le_bytes());
+            self
+        }
+
+        fn build(self) -> Vec<u8> {
+            [self.header, self.properties.concat(), self.strings].concat()
+        }
+    }
+
+    #[test]
+    fn names_types_lengths_counts_and_structs() {
+        let blob = Builder::new(5, 7)
+            .header_text(52, "Contoso-Lamp")
+            .header_text(68, "Lamp ")
+            .header_text(72, "win:Start")
+            .header_text(76, "Lamp %1\r\n")
+            .property("Size", 0, [6, 6], [1, 2])
+            .property("Bytes", 2, [14, 15], [1, 0])
+            .property("State", 0, [8, 8], [1, 4])
+            .map("States")
+            .property("Parts", 1 | 4, [5, 2], [2, 0])
+            .property("Code", 0x30, [1, 1], [3, 8])
+            .property("Id", 0, [8, 20], [1, 4])
+            .property("Address", 0, [14, 24], [1, 16])
+            .build();
+        let mut info = parse_event_info(&blob).unwrap();
+        assert_eq!((info.descriptor.id, info.descriptor.version), (1337, 2));
+        let schema = &info.schema;
+        assert_eq!(schema.provider, PROVIDER);
+        assert_eq!(schema.provider_name.as_deref(), Some("Contoso-Lamp"));
+        assert_eq!(
+            (&*schema.name, schema.message.as_deref()),
+            ("Lamp/Start", Some("Lamp %1"))
+        );
+        let [size, bytes, state, parts, code] = &schema.fields[..] else {
+            panic!("{schema:?}")
+        };
+        assert_eq!(*size, Field::new("Size", InType::U16));
+        assert_eq!(
+            (&bytes.in_type, &bytes.length),
+            (&InType::Binary, &Length::Field("Size".into()))
+        );
+        assert_eq!(&*state.map.as_ref().unwrap().name, "States");
+        let id = Field {
+            out_type: OutType::ProcessId,
+            ..Field::new("Id", InType::U32)
+        };
+        let address = Field {
+            out_type: OutType::Ipv6,
+            length: Length::Fixed(16),
+            ..Field::new("Address", InType::Binary)
+        };
+        assert_eq!(parts.in_type, InType::Struct(vec![id, address]));
+        assert_eq!(parts.count, Count::Field("State".into()));
+        assert_eq!(
+            (&code.count, &code.length),
+            (&Count::Fixed(3), &Length::Fixed(8))
+        );
+
+        let states = Arc::new(ValueMap {
+            name: "States".into(),
+            is_bitmap: true,
+            entries: vec![],
+        });
+        resolve_maps(&mut info.schema.fields, &|name| {
+            (name == "States").then(|| states.clone())
+        });
+        assert!(info.schema.fields[2].map.as_ref().unwrap().is_bitmap);
+        resolve_maps(&mut info.schema.fields, &|_| None);
+        assert_eq!(info.schema.fields[2].map, None);
+    }
+
+    #[test]
+    fn classic_events_are_told_apart_by_class_and_opcode() {
+        let mut blob = Builder::new(1, 1)
+            .header_text(92, "Name")
+            .property("State", 0, [8, 8], [1, 4])
+            .build();
+        let manifest = parse_event_info(&blob).unwrap();
+        assert_eq!((manifest.class, &*manifest.schema.name), (None, "Name"));
+        // The decoding source is WBEM: the name's place then holds an activity id's name.
+        blob[48] = 1;
+        blob[16..32].fill(5);
+        blob[37] = 44;
+        let classic = parse_event_info(&blob).unwrap();
+        assert_eq!(classic.class, Some(Guid([5; 16])));
+        assert_eq!(classic.descriptor.opcode, 44);
+        assert_eq!(&*classic.schema.name, "EventID(1337)");
+    }
+
+    #[test]
+    fn maps_of_values_and_bits() {
+        let map = |flags: u32, value_type: u32| {
+            let [f, t] = [flags.to_le_bytes(), value_type.to_le_bytes()];
+            let numbers = [32u32, 2, 36, 1, 40, 8].map(u32::to_le_bytes);
+            let [name, count, on, one, off, eight] = numbers;
+            let units: Vec<_> = "M\0A\0B\0"
+                .encode_utf16()
+                .flat_map(u16::to_le_bytes)
+                .collect();
+            [
+                &PROVIDER.0[..],
+                &name,
+                &f,
+                &count,
+                &t,
+                &on,
+                &one,
+                &off,
+                &eight,
+                &units,
+            ]
+            .concat()
+        };
+        let entries = vec![(1, "A".into()), (8, "B".into())];
+        let bits = ValueMap {
+            name: "M".into(),
+            is_bitmap: true,
+            entries,
+        };
+        assert_eq!(parse_map_info(&map(2, 0)), Ok((PROVIDER, bits.clone())));
+        let values = ValueMap {
+            is_bitmap: false,
+            ..bits
+        };
+        assert_eq!(parse_map_info(&map(1, 0)), Ok((PROVIDER, values)));
+        assert!(matches!(
+            parse_map_info(&map(4, 0)),
+            Err(EventInfoError::UnsupportedMap { .. })
+        ));
+        assert!(matches!(
+            parse_map_info(&map(1, 1)),
+            Err(EventInfoError::UnsupportedMap { .. })
+        ));
+        for length in 0..map(1, 0).len() {
+            assert!(parse_map_info(&map(1, 0)[..length]).is_err());
+        }
+    }
+
+    #[test]
+    fn cycles_overlaps_and_bad_indexes_are_refused() {
+        let property = |flags, types, sizes| {
+            parse_event_info(
+                &Builder::new(1, 1)
+                    .property("P", flags, types, sizes)
+                    .build(),
+            )
+        };
+        let reference = |found| EventInfoError::BadReference {
+            property: 0,
+            found,
+            count: 1,
+        };
+        // A struct that holds itself, one past the end, and lengths and counts from nowhere.
+        assert_eq!(property(1, [0, 1], [1, 0]), Err(reference(0)));
+        assert_eq!(property(1, [1, 1], [1, 0]), Err(reference(1)));
+        assert_eq!(property(2, [14, 0], [1, 7]), Err(reference(7)));
+        assert_eq!(property(4, [8, 0], [7, 4]), Err(reference(7)));
+        let unknown = EventInfoError::UnknownType {
+            property: "P".into(),
+            in_type: 99,
+        };
+        assert_eq!(property(0, [99, 0], [1, 0]), Err(unknown));
+
+        let chain = (1..=100).fold(Builder::new(1, 100), |builder, next| {
+            builder.property("S", 1, [next, 1], [1, 0])
+        });
+        assert_eq!(
+            parse_event_info(&chain.build()),
+            Err(EventInfoError::TooDeep { property: 32 })
+        );
+        let shared = Builder::new(2, 3)
+            .property("A", 1, [2, 1], [1, 0])
+            .property("B", 1, [2, 1], [1, 0])
+            .property("C", 0, [8, 0], [1, 4]);
+        let reused = EventInfoError::BadReference {
+            property: 1,
+            found: 2,
+            count: 3,
+        };
+        assert_eq!(parse_event_info(&shared.build()), Err(reused));
+    }
+
+    #[test]
+    fn overlapping_strings_cannot_multiply() {
+        // 2000 properties whose names all end at the same far NUL.
+        let mut builder = Builder::new(2000, 2000);
+        for _ in 0..2000 {
+            builder = builder.property("", 0, [8, 0], [1, 4]);
+        }
+        builder.strings = vec![b'x'; 8000];
+        builder.strings.extend([0, 0]);
+        for (index, property) in builder.properties.iter_mut().enumerate() {
+            let at = (builder.strings_at + index * 2) as u32;
+            property[4..8].copy_from_slice(&at.to_le_bytes());
+        }
+        let result = parse_event_info(&builder.build());
+        assert!(
+            matches!(result, Err(EventInfoError::BadString { .. })),
+            "{result:?}"
+        );
+    }
+
+    #[test]
+    fn every_cut_is_refused_or_read() {
+        let blob = Builder::new(1, 1).property("P", 0, [8, 0], [1, 4]).build();
+        for length in 0..blob.len() {
+            assert!(parse_event_info(&blob[..length]).is_err(), "{length}");
+        }
+        assert!(parse_event_info(&blob).is_ok());
     }
 }

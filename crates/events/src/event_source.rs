@@ -6,12 +6,12 @@
 //! (`ManifestEnvelope` in the public .NET sources).
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use etl::{Event, Guid, le};
 
 use crate::manifest::{self, ManifestError, ManifestProvider, parse_manifest};
-use crate::schema::{Field, InType, Schema, Source};
+use crate::schema::Source;
 
 /// Event id of a manifest's chunks.
 pub const MANIFEST_EVENT_ID: u16 = 0xFFFE;
@@ -20,6 +20,10 @@ const MAGIC: u8 = 0x5B;
 const HEADER_SIZE: usize = 8;
 /// Bytes that unfinished manifests may hold together.
 const MAX_PENDING_BYTES: usize = 64 << 20;
+/// Fields that all manifests of a trace may describe together; real traces have some thousands.
+const MAX_FIELDS: usize = 1_000_000;
+/// Faults kept. More would only repeat them.
+const MAX_FAULTS: usize = 1000;
 
 /// Collects the manifests in a trace from their chunks. Chunks may come in any order, repeatedly,
 /// or not at all.
@@ -27,7 +31,8 @@ const MAX_PENDING_BYTES: usize = 64 << 20;
 pub struct EventSourceManifests {
     pending: HashMap<Writer, Pending>,
     pending_bytes: usize,
-    finished: HashMap<Guid, Vec<Vec<u8>>>,
+    finished: HashSet<(Guid, Vec<u8>)>,
+    fields: usize,
     collected: CollectedManifests,
 }
 
@@ -37,7 +42,7 @@ pub struct CollectedManifests {
     /// Providers as the trace describes them. One that differs between processes is here once
     /// per difference, in trace order.
     pub providers: Vec<ManifestProvider>,
-    /// Manifests that could not be read.
+    /// Manifests that could not be read: each kind once, the first thousand.
     pub faults: Vec<ManifestFault>,
 }
 
@@ -67,8 +72,12 @@ pub enum ManifestFaultKind {
     /// A chunk's header makes no sense.
     #[error("chunk header {0:02x?} is none of format 1")]
     BadChunk(Vec<u8>),
-    /// The manifest is longer than is read, or too many are unfinished at once.
-    #[error("more than {} bytes", manifest::MAX_SIZE)]
+    /// The manifest is longer than is read, too many are unfinished at once, or the trace's
+    /// manifests describe more fields than any should.
+    #[error(
+        "too large (more than {} bytes, or too many fields)",
+        manifest::MAX_SIZE
+    )]
     TooLarge,
     /// The text is not UTF-8.
     #[error("not UTF-8 at byte {0}")]
@@ -186,17 +195,26 @@ impl EventSourceManifests {
 
     fn complete(&mut self, writer: Writer, pending: Pending) {
         let chunks: Vec<_> = pending.chunks.into_values().collect();
-        let bytes = chunks.concat();
         // Every process writes the same one, and again when the session ends.
-        let known = self.finished.entry(writer.provider).or_default();
-        if known.contains(&bytes) {
+        let manifest = (writer.provider, chunks.concat());
+        if self.finished.contains(&manifest) {
             return;
         }
-        match parse(writer.provider, &bytes) {
-            Ok(providers) => self.collected.providers.extend(providers),
+        match parse(&manifest.1) {
+            Ok(providers) => {
+                self.fields += providers
+                    .iter()
+                    .map(ManifestProvider::field_count)
+                    .sum::<usize>();
+                if self.fields > MAX_FIELDS {
+                    self.collected.fault(writer, ManifestFaultKind::TooLarge);
+                } else {
+                    self.collected.providers.extend(providers);
+                }
+            }
             Err(problem) => self.collected.fault(writer, problem),
         }
-        known.push(bytes);
+        self.finished.insert(manifest);
     }
 }
 
@@ -210,52 +228,136 @@ impl CollectedManifests {
             process,
             problem,
         };
-        if !self.faults.contains(&fault) {
+        if self.faults.len() < MAX_FAULTS && !self.faults.contains(&fault) {
             self.faults.push(fault);
         }
     }
 }
 
-/// Reads a whole manifest that `provider` wrote.
-fn parse(provider: Guid, bytes: &[u8]) -> Result<Vec<ManifestProvider>, ManifestFaultKind> {
+/// Reads a whole manifest.
+fn parse(bytes: &[u8]) -> Result<Vec<ManifestProvider>, ManifestFaultKind> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| ManifestFaultKind::NotUtf8(error.valid_up_to()))?;
     // Writers pad the last chunk.
     let mut providers = parse_manifest(text.trim_end_matches('\0'))?;
     for described in &mut providers {
-        described
-            .events
-            .values_mut()
-            .for_each(|schema| schema.source = Source::EventSource);
-        if described.guid == provider {
-            let schema = chunk_schema(described);
-            described
-                .events
-                .entry((MANIFEST_EVENT_ID, 1))
-                .or_insert(schema);
+        for schema in described.events.values_mut() {
+            schema.source = Source::EventSource;
         }
     }
     Ok(providers)
 }
 
-/// The chunks' own schema, which no manifest lists.
-fn chunk_schema(provider: &ManifestProvider) -> Schema {
-    let field = |(name, in_type)| Field::new(name, in_type);
-    let fields = [
-        ("Format", InType::U8),
-        ("MajorVersion", InType::U8),
-        ("MinorVersion", InType::U8),
-        ("Magic", InType::U8),
-        ("TotalChunks", InType::U16),
-        ("ChunkNumber", InType::U16),
-        ("Manifest", InType::AnsiRest),
-    ];
-    Schema {
-        provider: provider.guid,
-        provider_name: Some(provider.name.clone()),
-        name: "ManifestData".into(),
-        message: None,
-        source: Source::EventSource,
-        fields: fields.map(field).into(),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &[u8] = include_bytes!("../tests/data/event_source.man");
+
+    fn writer(thread: u32) -> Writer {
+        let provider = "5b2e7d10-94c3-4f8a-8a6e-0d1c2b3a4f55".parse().unwrap();
+        Writer {
+            provider,
+            process: 7,
+            thread,
+        }
+    }
+
+    fn chunk(number: u16, total: u16, text: &[u8]) -> Vec<u8> {
+        let [n, t] = [number.to_le_bytes(), total.to_le_bytes()];
+        [&[1, 1, 0, MAGIC], &t[..], &n[..], text].concat()
+    }
+
+    /// The test manifest in three chunks.
+    fn chunks() -> [Vec<u8>; 3] {
+        let (first, rest) = TEXT.split_at(1000);
+        let (second, third) = rest.split_at(500);
+        [chunk(0, 3, first), chunk(1, 3, second), chunk(2, 3, third)]
+    }
+
+    #[test]
+    fn chunks_come_in_any_order_and_more_than_once() {
+        let [first, second, third] = chunks();
+        let mut manifests = EventSourceManifests::new();
+        for bytes in [
+            &third, &first, &first, &third, &second, &first, &second, &third,
+        ] {
+            manifests.push_chunk(writer(1), bytes);
+        }
+        let collected = manifests.finish();
+        assert_eq!(collected.faults, []);
+        let [provider] = &collected.providers[..] else {
+            panic!("{collected:?}")
+        };
+        assert_eq!(&*provider.name, "Contoso-Web");
+        assert!(
+            provider
+                .events
+                .values()
+                .all(|schema| schema.source == Source::EventSource)
+        );
+        assert_eq!(&*provider.events[&(1, 0)].name, "Request/Start");
+    }
+
+    #[test]
+    fn threads_do_not_mix_and_missing_chunks_are_told() {
+        let [first, second, third] = chunks();
+        let mut manifests = EventSourceManifests::new();
+        manifests.push_chunk(writer(1), &first);
+        manifests.push_chunk(writer(2), &second);
+        manifests.push_chunk(writer(1), &third);
+        let collected = manifests.finish();
+        assert_eq!(collected.providers, []);
+        let kinds: Vec<_> = collected
+            .faults
+            .into_iter()
+            .map(|fault| fault.problem)
+            .collect();
+        let incomplete = |found| ManifestFaultKind::Incomplete { found, expected: 3 };
+        assert_eq!(kinds, [incomplete(2), incomplete(1)]);
+    }
+
+    #[test]
+    fn a_writer_that_starts_over_is_read_from_there() {
+        let mut manifests = EventSourceManifests::new();
+        manifests.push_chunk(writer(1), &chunk(0, 3, b"<another"));
+        for bytes in chunks() {
+            manifests.push_chunk(writer(1), &bytes);
+        }
+        let collected = manifests.finish();
+        assert_eq!(collected.providers.len(), 1);
+        assert!(matches!(
+            collected.faults[..],
+            [ManifestFault {
+                problem: ManifestFaultKind::Incomplete { found: 1, .. },
+                ..
+            }]
+        ));
+    }
+
+    #[test]
+    fn nonsense_is_a_fault_and_memory_is_bounded() {
+        use ManifestFaultKind::*;
+        let kind = |bytes: &[u8]| {
+            let mut manifests = EventSourceManifests::new();
+            manifests.push_chunk(writer(1), bytes);
+            manifests.finish().faults.remove(0).problem
+        };
+        assert!(matches!(kind(&[1, 1, 0, MAGIC]), BadChunk(_)));
+        assert!(matches!(kind(&chunk(3, 3, b"")), BadChunk(_)));
+        assert!(matches!(kind(&chunk(0, 0, b"")), BadChunk(_)));
+        assert_eq!(kind(&chunk(0, 1, b"ab\xff")), NotUtf8(2));
+        assert!(matches!(kind(&chunk(0, 1, b"<a")), Manifest(_)));
+
+        let mut manifests = EventSourceManifests::new();
+        let text = vec![b' '; 0xFF00];
+        for number in 0..2000 {
+            manifests.push_chunk(writer(number.into()), &chunk(number, u16::MAX, &text));
+            assert!(manifests.pending_bytes <= MAX_PENDING_BYTES);
+        }
+        for number in 0..1000 {
+            manifests.push_chunk(writer(5000), &chunk(number, u16::MAX, &text));
+            assert!(manifests.pending_bytes <= MAX_PENDING_BYTES);
+        }
     }
 }

@@ -6,7 +6,6 @@
 //! is passed over.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 
 use etl::{Guid, ParseGuidError};
@@ -22,6 +21,10 @@ pub const MAX_SIZE: usize = 16 << 20;
 const MAX_FIELDS: usize = 200_000;
 const MAX_NODES: u32 = 2_000_000;
 const MAX_DEPTH: usize = 32;
+// The XML reader compares each attribute of an element with all others, and hands each namespace
+// prefix on to all elements inside; both are a handful in any real manifest.
+const MAX_ATTRIBUTES: usize = 256;
+const MAX_PREFIXES: usize = 32;
 
 /// A provider and its events, as a manifest describes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +37,16 @@ pub struct ManifestProvider {
     pub events: HashMap<(u16, u8), Schema>,
     /// Keywords: their bits and names, as listed.
     pub keywords: Vec<(u64, Arc<str>)>,
+}
+
+impl ManifestProvider {
+    /// How many fields all its events have together.
+    pub(crate) fn field_count(&self) -> usize {
+        self.events
+            .values()
+            .map(|schema| field_count(&schema.fields))
+            .sum()
+    }
 }
 
 /// Why a manifest cannot be read, and where.
@@ -90,6 +103,14 @@ pub enum ManifestProblem {
     /// The manifest's events have too many fields together.
     #[error("events have more than {MAX_FIELDS} fields together")]
     TooManyFields,
+    /// An element has more attributes, or the manifest more namespace prefixes, than any should.
+    #[error("more than {limit} {what}")]
+    TooComplex {
+        /// What there is too much of.
+        what: &'static str,
+        /// The most that is read.
+        limit: usize,
+    },
     /// The manifest is too long.
     #[error("manifest has {0} bytes, expected at most {MAX_SIZE}")]
     TooLarge(usize),
@@ -99,15 +120,16 @@ pub enum ManifestProblem {
 ///
 /// Schemas have [`Source::UserManifest`]. Where two events have the same id and version, the
 /// first counts.
+///
+/// # Errors
+/// If the text is no manifest, or describes an event in a way that is not defined; says where.
 pub fn parse_manifest(xml: &str) -> Result<Vec<ManifestProvider>, ManifestError> {
     let at_start = |problem| ManifestError {
         line: 1,
         column: 1,
         problem,
     };
-    if xml.len() > MAX_SIZE {
-        return Err(at_start(ManifestProblem::TooLarge(xml.len())));
-    }
+    check_size(xml).map_err(at_start)?;
     let xml = xml.trim_start_matches('\u{feff}');
     let options = ParsingOptions {
         nodes_limit: MAX_NODES,
@@ -131,6 +153,30 @@ pub fn parse_manifest(xml: &str) -> Result<Vec<ManifestProvider>, ManifestError>
         return Err(at_start(ManifestProblem::NoProvider));
     }
     Ok(providers)
+}
+
+/// Refuses texts that would cost the XML reader more than their length justifies.
+fn check_size(xml: &str) -> Result<(), ManifestProblem> {
+    if xml.len() > MAX_SIZE {
+        return Err(ManifestProblem::TooLarge(xml.len()));
+    }
+    if xml.matches("xmlns:").nth(MAX_PREFIXES).is_some() {
+        let what = "namespace prefixes";
+        return Err(ManifestProblem::TooComplex {
+            what,
+            limit: MAX_PREFIXES,
+        });
+    }
+    // No `<` can stand in an attribute, and each attribute has two quotes.
+    let quotes = |text: &str| text.bytes().filter(|b| matches!(b, b'"' | b'\'')).count();
+    if xml.split('<').any(|text| quotes(text) > 2 * MAX_ATTRIBUTES) {
+        let what = "attributes in an element";
+        return Err(ManifestProblem::TooComplex {
+            what,
+            limit: MAX_ATTRIBUTES,
+        });
+    }
+    Ok(())
 }
 
 /// All elements called `name` below `node`, whatever their namespace.
@@ -157,7 +203,7 @@ fn listed<'a, 'input>(
 struct Reader<'a, 'input> {
     document: &'a Document<'input>,
     /// The string table of one language: English if there, else the first.
-    strings: HashMap<&'a str, &'a str>,
+    strings: HashMap<&'a str, Arc<str>>,
     fields_left: std::cell::Cell<usize>,
 }
 
@@ -177,6 +223,7 @@ impl<'a, 'input> Reader<'a, 'input> {
             .flat_map(|language| elements(language, "string"));
         let strings = strings
             .filter_map(|string| Some((string.attribute("id")?, string.attribute("value")?)))
+            .map(|(id, value)| (id, value.trim_end().into()))
             .collect();
         Reader {
             document,
@@ -232,16 +279,15 @@ impl<'a, 'input> Reader<'a, 'input> {
     }
 
     /// The text of the element's message, if its string is in the table.
-    fn message(&self, node: Node<'a, '_>) -> Option<&str> {
+    fn message(&self, node: Node<'a, '_>) -> Option<Arc<str>> {
         let message = node.attribute("message")?;
         match message
             .strip_prefix("$(string.")
             .and_then(|rest| rest.strip_suffix(')'))
         {
-            Some(id) => self.strings.get(id).copied(),
-            None => Some(message),
+            Some(id) => self.strings.get(id).cloned(),
+            None => Some(message.trim_end().into()),
         }
-        .map(str::trim_end)
     }
 
     fn provider(&self, node: Node<'a, 'input>) -> Result<ManifestProvider, ManifestError> {
@@ -295,7 +341,7 @@ impl<'a, 'input> Reader<'a, 'input> {
                 provider: guid,
                 provider_name: Some(name.clone()),
                 name: event_name.into(),
-                message: self.message(event).map(Arc::from),
+                message: self.message(event),
                 source: Source::UserManifest,
                 fields,
             });
@@ -313,7 +359,7 @@ impl<'a, 'input> Reader<'a, 'input> {
         let mut entries = Vec::new();
         for entry in node.children().filter(|n| n.tag_name().name() == "map") {
             let value = self.number(entry, "value", u32::MAX.into())?;
-            entries.extend(value.zip(self.message(entry).map(Arc::from)));
+            entries.extend(value.zip(self.message(entry)));
         }
         let name = self.required(node, "name")?.into();
         Ok(ValueMap {
@@ -413,8 +459,177 @@ fn field_count(fields: &[Field]) -> usize {
     fields.len() + nested.sum::<usize>()
 }
 
-impl fmt::Display for ManifestProvider {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.name, self.guid)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::OutType;
+
+    /// A manifest with one provider, whose content is `inner`.
+    fn manifest(inner: &str) -> String {
+        format!(
+            "<instrumentationManifest xmlns=\"http://schemas.microsoft.com/win/2004/08/events\">\n\
+             <instrumentation><events>\n\
+             <provider name=\"Contoso-Lamp\" guid=\"{{11223344-5566-7788-99aa-bbccddeeff00}}\">\n\
+             {inner}\n\
+             </provider></events></instrumentation></instrumentationManifest>"
+        )
+    }
+
+    fn problem(inner: &str) -> (u32, ManifestProblem) {
+        let error = parse_manifest(&manifest(inner)).unwrap_err();
+        (error.line, error.problem)
+    }
+
+    #[test]
+    fn a_whole_manifest() {
+        let providers = parse_manifest(include_str!("../tests/data/lamp.man")).unwrap();
+        let [lamp, switch] = &providers[..] else {
+            panic!("{providers:?}")
+        };
+        assert_eq!(&*lamp.name, "Contoso-Lamp");
+        assert_eq!(
+            lamp.guid.to_string(),
+            "0f3a6b52-7c11-4d0e-9a51-2b8e4c6d7f10"
+        );
+        assert_eq!(lamp.keywords[1], (0x20, "Power".into()));
+
+        let on = &lamp.events[&(1, 0)];
+        assert_eq!(&*on.name, "Lamp/Start");
+        assert_eq!(on.message.as_deref(), Some("Lamp %1 shines in colour %2."));
+        assert_eq!(on.source, Source::UserManifest);
+        let [name, colour, watts] = &on.fields[..] else {
+            panic!("{on:?}")
+        };
+        assert_eq!(*name, Field::new("Name", InType::Utf16));
+        assert_eq!(
+            colour.map.as_ref().unwrap().entries,
+            [(1, "red".into()), (2, "green".into())]
+        );
+        assert!(!colour.map.as_ref().unwrap().is_bitmap);
+        assert_eq!(watts.in_type, InType::F64);
+
+        let morse = &lamp.events[&(2, 1)];
+        assert_eq!(&*morse.name, "Lamp/Morse");
+        let [size, bytes, address, text, count, parts, flags] = &morse.fields[..] else {
+            panic!("{morse:?}")
+        };
+        assert_eq!(size.in_type, InType::U16);
+        assert_eq!(bytes.length, Length::Field("Size".into()));
+        assert_eq!(
+            (&address.length, address.out_type),
+            (&Length::Fixed(16), OutType::Ipv6)
+        );
+        assert_eq!(
+            (&text.in_type, &text.length),
+            (&InType::Ansi, &Length::Fixed(8))
+        );
+        assert_eq!(count.in_type, InType::U32);
+        assert_eq!(parts.count, Count::Field("Count".into()));
+        let long = Field {
+            out_type: OutType::Hex,
+            ..Field::new("Long", InType::U8)
+        };
+        let pause = Field {
+            count: Count::Fixed(2),
+            ..Field::new("Pause", InType::FileTime)
+        };
+        assert_eq!(parts.in_type, InType::Struct(vec![long, pause]));
+        assert!(flags.map.as_ref().unwrap().is_bitmap);
+
+        assert_eq!(&*lamp.events[&(3, 0)].name, "EventID(3)");
+        assert_eq!(&*switch.events[&(10, 0)].name, "Turned");
+        assert_eq!(switch.events[&(10, 0)].fields, []);
+    }
+
+    #[test]
+    fn event_source_writes_the_same_format() {
+        let providers = parse_manifest(include_str!("../tests/data/event_source.man")).unwrap();
+        let [provider] = &providers[..] else {
+            panic!("{providers:?}")
+        };
+        let named = |id| &*provider.events[&(id, 0)].name;
+        assert_eq!(
+            [named(0), named(1), named(2)],
+            ["EventSourceMessage", "Request/Start", "Tick"]
+        );
+        let request = &provider.events[&(1, 0)];
+        assert_eq!(request.message.as_deref(), Some("Request %1"));
+        let types: Vec<_> = request.fields.iter().map(|field| &field.in_type).collect();
+        use InType::*;
+        assert_eq!(types, [&Utf16, &Bool32, &F64, &Guid, &U32, &Binary, &I32]);
+        assert_eq!(request.fields[5].length, Length::Field("bodySize".into()));
+        assert_eq!(
+            request.fields[6].map.as_ref().unwrap().entries,
+            [(0, "None".into())]
+        );
+    }
+
+    #[test]
+    fn errors_say_where_and_what() {
+        use ManifestProblem::*;
+        assert!(matches!(parse_manifest("<a>").unwrap_err().problem, Xml(_)));
+        assert_eq!(parse_manifest("<a/>").unwrap_err().problem, NoProvider);
+        let missing = Missing {
+            element: "event".into(),
+            attribute: "value",
+        };
+        assert_eq!(problem("<events><event/></events>"), (4, missing));
+        let bad = BadNumber {
+            attribute: "version",
+            found: "256".into(),
+            max: 255,
+        };
+        assert_eq!(
+            problem("\n<events>\n<event value='0x7' version='256'/></events>"),
+            (6, bad)
+        );
+        let unknown = UnknownTemplate("T".into());
+        assert_eq!(
+            problem("<events><event value='1' template='T'/></events>"),
+            (4, unknown)
+        );
+        let template = "<templates><template tid='T'><data name='x' inType='win:Lamp'/></template>\
+                        </templates><events><event value='1' template='T'/></events>";
+        assert_eq!(problem(template), (4, UnknownType("win:Lamp".into())));
+        let guid = manifest("").replace("11223344", "Lamp");
+        assert!(matches!(
+            parse_manifest(&guid).unwrap_err().problem,
+            BadGuid(_)
+        ));
+        let dtd = format!("<!DOCTYPE a [<!ENTITY b \"c\">]>{}", manifest(""));
+        assert!(matches!(parse_manifest(&dtd).unwrap_err().problem, Xml(_)));
+    }
+
+    #[test]
+    fn short_texts_cannot_cost_much() {
+        use ManifestProblem::*;
+        let struct_in_struct = "<struct name='s'>".repeat(100_000);
+        let close = "</struct>".repeat(100_000);
+        let event = "<events><event value='1' template='T'/></events>";
+        let deep = format!(
+            "<templates><template tid='T'>{struct_in_struct}{close}</template></templates>{event}"
+        );
+        assert_eq!(problem(&deep).1, TooDeep);
+
+        let fields = "<data name='a' inType='win:Int8'/>".repeat(2000);
+        let events = "<event value='1' template='T'/>".repeat(2000);
+        let wide = format!(
+            "<templates><template tid='T'>{fields}</template></templates><events>{events}</events>"
+        );
+        assert_eq!(problem(&wide).1, TooManyFields);
+
+        let attributes: String = (0..100_000).map(|n| format!(" a{n}=''")).collect();
+        assert!(matches!(
+            problem(&format!("<x{attributes}/>")).1,
+            TooComplex { .. }
+        ));
+        let prefixes: String = (0..10_000).map(|n| format!("<x xmlns:a{n}='u'>")).collect();
+        assert!(matches!(problem(&prefixes).1, TooComplex { .. }));
+        assert!(matches!(
+            parse_manifest(&" ".repeat(MAX_SIZE + 1))
+                .unwrap_err()
+                .problem,
+            TooLarge(_)
+        ));
     }
 }
