@@ -11,7 +11,12 @@ const CPUS: u64 = 16;
 
 /// Writes a log of about `size` bytes to `path`; returns how many events it has.
 pub(crate) fn write(path: &Path, size: u64, compressed: bool) -> io::Result<u64> {
-    let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(path)?;
     let session = Session {
         processors: CPUS as u16,
         start: 134_000_000_000_000_000,
@@ -79,7 +84,12 @@ impl<W: io::Write + io::Seek> Log<W> {
         }
         let used = 8 * (20 + self.next() as usize % 20);
         let time = sample_time.to_le_bytes();
-        self.log(cpu, 0x1820, 2, &[&time, &[8, 16, 0, 0], &thread, &frames[..used]])?;
+        self.log(
+            cpu,
+            0x1820,
+            2,
+            &[&time, &[8, 16, 0, 0], &thread, &frames[..used]],
+        )?;
         Ok(())
     }
 
@@ -92,7 +102,12 @@ impl<W: io::Write + io::Seek> Log<W> {
         }
         let time = self.time;
         self.time += 1 + (self.random >> 60) as i64;
-        let event = KernelEvent { hook, version, time, thread: None };
+        let event = KernelEvent {
+            hook,
+            version,
+            time,
+            thread: None,
+        };
         self.writer.kernel(cpu, event, &payload[..size])?;
         self.events += 1;
         self.bytes += (16 + size).next_multiple_of(8) as u64;

@@ -79,7 +79,10 @@ fn reading(report: &mut String, scratch: &Path, data: &Path) -> Outcome<()> {
         "perfview__net.4.5.2.x64.etl",
         "filtrace__etw.etl",
     ];
-    for path in [made, packed].into_iter().chain(real.map(|name| data.join("etl").join(name))) {
+    for path in [made, packed]
+        .into_iter()
+        .chain(real.map(|name| data.join("etl").join(name)))
+    {
         let trace = etl::open(std::slice::from_ref(&path))?;
         let mut events = 0;
         let [unit, open, walk, order, columns] = medians([
@@ -142,7 +145,11 @@ fn walk_in_time_order(trace: &Trace) {
 
 fn build_columns(trace: &Trace) {
     use tables::Table::{ContextSwitches, Interrupts, Samples};
-    let built = tables::build(trace, &[ContextSwitches, Samples, Interrupts], Default::default());
+    let built = tables::build(
+        trace,
+        &[ContextSwitches, Samples, Interrupts],
+        Default::default(),
+    );
     black_box(built.is_ok());
 }
 
@@ -162,7 +169,11 @@ fn decompression(report: &mut String, data: &Path) -> Outcome<()> {
                 let at = b.offset as usize;
                 let format = trace.segments()[usize::from(b.segment)].compression;
                 let block = &bytes[at + etl::BUFFER_HEADER_SIZE..at + b.stored_size as usize];
-                (format, block, b.valid_size as usize - etl::BUFFER_HEADER_SIZE)
+                (
+                    format,
+                    block,
+                    b.valid_size as usize - etl::BUFFER_HEADER_SIZE,
+                )
             })
             .collect();
         let total: usize = blocks.iter().map(|b| b.2).sum();
@@ -214,7 +225,12 @@ fn memory(report: &mut String, laglab: &Path, scratch: &Path) -> Outcome<()> {
             let mut args: Vec<&std::ffi::OsStr> = command.iter().map(|a| a.as_ref()).collect();
             args.insert(1, file.as_os_str());
             let run = process::median(laglab, &args, 3)?;
-            write!(report, " {:.2} s, {:.0} MB |", run.seconds, run.peak_bytes as f64 / 1e6)?;
+            write!(
+                report,
+                " {:.2} s, {:.0} MB |",
+                run.seconds,
+                run.peak_bytes as f64 / 1e6
+            )?;
         }
         *report += "\n";
     }
@@ -238,11 +254,21 @@ fn peers(report: &mut String, laglab: &Path, python: &Path, data: &Path) -> Outc
     ];
     for name in files {
         let path = data.join("etl").join(name);
-        let ours = process::median(laglab, &["stats".as_ref(), path.as_os_str(), "--json".as_ref()], 5)?;
+        let ours = process::median(
+            laglab,
+            &["stats".as_ref(), path.as_os_str(), "--json".as_ref()],
+            5,
+        )?;
         let stats: serde_json::Value = serde_json::from_slice(&ours.output)?;
         let events = stats["total_events"].as_u64().unwrap_or(0);
-        for (peer, script) in [("dissect.etl", "dissect_etl.py"), ("etl-parser", "etl_parser.py")] {
-            let args = [scripts.join(script).into_os_string(), path.clone().into_os_string()];
+        for (peer, script) in [
+            ("dissect.etl", "dissect_etl.py"),
+            ("etl-parser", "etl_parser.py"),
+        ] {
+            let args = [
+                scripts.join(script).into_os_string(),
+                path.clone().into_os_string(),
+            ];
             let args: Vec<&std::ffi::OsStr> = args.iter().map(|a| a.as_os_str()).collect();
             let run = process::median(python, &args, 1)?;
             let counted = String::from_utf8_lossy(&run.output).trim().parse::<u64>();

@@ -21,7 +21,9 @@ pub(crate) struct Run {
 
 /// Runs `program` so many times and returns the run of median time.
 pub(crate) fn median(program: &Path, args: &[&OsStr], times: usize) -> io::Result<Run> {
-    let mut runs = (0..times).map(|_| once(program, args)).collect::<io::Result<Vec<_>>>()?;
+    let mut runs = (0..times)
+        .map(|_| once(program, args))
+        .collect::<io::Result<Vec<_>>>()?;
     runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
     Ok(runs.swap_remove(times / 2))
 }
@@ -39,5 +41,9 @@ fn once(program: &Path, args: &[&OsStr]) -> io::Result<Run> {
         stdout.read_to_end(&mut output)?;
     }
     let used = child.wait4()?;
-    Ok(Run { seconds: start.elapsed().as_secs_f64(), peak_bytes: used.rusage.maxrss, output })
+    Ok(Run {
+        seconds: start.elapsed().as_secs_f64(),
+        peak_bytes: used.rusage.maxrss,
+        output,
+    })
 }

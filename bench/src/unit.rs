@@ -12,6 +12,10 @@ pub(crate) fn map_and_sum(path: &Path) -> io::Result<u64> {
     // SAFETY: nobody changes the file while a benchmark reads it.
     let map = unsafe { memmap2::Mmap::map(&file)? };
     let (words, rest) = map.as_chunks::<8>();
-    let sum = words.iter().fold(0u64, |sum, word| sum.wrapping_add(u64::from_le_bytes(*word)));
-    Ok(rest.iter().fold(sum, |sum, byte| sum.wrapping_add(u64::from(*byte))))
+    let sum = words.iter().fold(0u64, |sum, word| {
+        sum.wrapping_add(u64::from_le_bytes(*word))
+    });
+    Ok(rest
+        .iter()
+        .fold(sum, |sum, byte| sum.wrapping_add(u64::from(*byte))))
 }
