@@ -84,15 +84,24 @@ mod tests {
         let guid: Guid = text.parse().unwrap();
         assert_eq!(guid.0[..4], [0xd1, 0xa8, 0x6f, 0x3d]);
         assert_eq!(guid.to_string(), text);
-        let built =
-            Guid::new(0x3d6fa8d1, 0xfe05, 0x11d0, [0x9d, 0xda, 0, 0xc0, 0x4f, 0xd7, 0xba, 0x7c]);
+        let built = Guid::new(
+            0x3d6fa8d1,
+            0xfe05,
+            0x11d0,
+            [0x9d, 0xda, 0, 0xc0, 0x4f, 0xd7, 0xba, 0x7c],
+        );
         assert_eq!(guid, built);
         assert_eq!("{3D6FA8D1-FE05-11D0-9DDA-00C04FD7BA7C}".parse(), Ok(guid));
     }
 
     #[test]
     fn nonsense_is_refused() {
-        for text in ["", "3d6fa8d1", "3d6fa8d1-fe05-11d0-9dda-00c04fd7ba7g", "äöü"] {
+        for text in [
+            "",
+            "3d6fa8d1",
+            "3d6fa8d1-fe05-11d0-9dda-00c04fd7ba7g",
+            "äöü",
+        ] {
             assert!(text.parse::<Guid>().is_err(), "{text}");
         }
     }

@@ -19,7 +19,7 @@ mod trace;
 pub mod write;
 
 pub use archive::{ArchiveError, Member, MemberData, extract, is_archive};
-pub use buffer::{BufferRef, flag as buffer_flag};
+pub use buffer::{BufferRef, HEADER_SIZE as BUFFER_HEADER_SIZE, flag as buffer_flag};
 pub use clock::{Clock, ClockKind};
 pub use damage::{Damage, Fault, FaultKind};
 pub use error::OpenError;

@@ -107,7 +107,7 @@ fn records(data: &[u8]) -> Vec<Record> {
     let mut records = Vec::new();
     let mut at = 0;
     while at < data.len() {
-        let record = Record::read(data, at).unwrap();
+        let record = Record::read(data, at, 0).unwrap();
         at += usize::from(record.size).next_multiple_of(8);
         records.push(record);
     }
