@@ -11,6 +11,7 @@ use std::sync::Arc;
 use etl::{Guid, le};
 
 use crate::schema::{Count, Field, InType, Length, OutType, ValueMap};
+use crate::sid;
 use crate::text;
 use crate::value::Value;
 
@@ -168,7 +169,8 @@ impl<'a> Reader<'a> {
         match &field.in_type {
             InType::Struct(_) if depth >= MAX_DEPTH => None,
             InType::Struct(fields) => {
-                Some(Value::Struct(self.members(fields, Some(scope), depth + 1)))
+                let members = self.members(fields, Some(scope), depth + 1);
+                (!members.is_empty() || self.truncated.is_none()).then_some(Value::Struct(members))
             }
             _ => self.leaf(field, scope),
         }
@@ -245,25 +247,13 @@ impl<'a> Reader<'a> {
                 }
                 Value::SystemTime(time)
             }
-            InType::Sid => Value::Sid(self.take(sid_size(self.rest)?)?),
-            InType::WbemSid => self.wbem_sid()?,
+            InType::Sid => Value::Sid(self.take(sid::size(self.rest)?)?),
+            InType::WbemSid => {
+                let (sid, rest) = sid::split_token_user(self.rest, self.pointer_size)?;
+                self.rest = rest;
+                sid.map_or(Value::Null, Value::Sid)
+            }
         })
-    }
-
-    /// A TOKEN_USER image, which is two pointers of the logging machine, then the SID itself. A
-    /// zero u32 that no SID follows says that there is none.
-    fn wbem_sid(&mut self) -> Option<Value<'a>> {
-        let (image, sid) = self.rest.split_at_checked(self.pointer_size * 2).unzip();
-        let looks_like_sid = sid.is_some_and(|sid| {
-            sid.first() == Some(&1) && sid_size(sid).is_some_and(|size| size <= sid.len().min(68))
-        });
-        if le::u32(self.rest, 0)? == 0 && !looks_like_sid {
-            self.take(4)?;
-            return Some(Value::Null);
-        }
-        let size = sid_size(sid?)?;
-        let both = self.take(image?.len() + size)?;
-        Some(Value::Sid(&both[image?.len()..]))
     }
 
     /// Takes `size` bytes, or none if there are fewer.
@@ -322,11 +312,6 @@ fn u16_be(bytes: &[u8]) -> Option<usize> {
 
 fn u32_le(bytes: &[u8]) -> Option<usize> {
     le::u32(bytes, 0)?.try_into().ok()
-}
-
-/// Bytes of the SID at the start of `bytes`: revision, count, authority and its sub-authorities.
-fn sid_size(bytes: &[u8]) -> Option<usize> {
-    Some(8 + 4 * usize::from(*bytes.get(1)?))
 }
 
 fn utf16(bytes: &[u8]) -> Value<'_> {

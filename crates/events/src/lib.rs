@@ -6,6 +6,7 @@ mod decode;
 mod decoder;
 pub mod kernel;
 pub mod schema;
+mod sid;
 pub mod status;
 mod text;
 mod value;
@@ -13,4 +14,5 @@ pub mod wpp;
 
 pub use decode::{Fields, decode};
 pub use decoder::{Decoded, Decoder, Identity};
+pub use text::{Ansi, Utf16};
 pub use value::Value;

@@ -1,6 +1,47 @@
 //! Text as payloads hold it.
 
 use std::borrow::Cow;
+use std::fmt;
+
+/// UTF-16 text in a payload, without its NUL; decoded when shown.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Utf16<'a>(pub &'a [u8]);
+
+/// Text in a payload in the code page of the machine that logged it, without its NUL; shown as
+/// UTF-8 where valid, else as Latin-1.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ansi<'a>(pub &'a [u8]);
+
+impl<'a> Ansi<'a> {
+    /// The text, borrowed where it is UTF-8.
+    pub fn to_str(self) -> Cow<'a, str> {
+        ansi(self.0)
+    }
+}
+
+impl fmt::Display for Utf16<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&utf16(self.0))
+    }
+}
+
+impl fmt::Display for Ansi<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&ansi(self.0))
+    }
+}
+
+impl fmt::Debug for Utf16<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&utf16(self.0), f)
+    }
+}
+
+impl fmt::Debug for Ansi<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&ansi(self.0), f)
+    }
+}
 
 /// UTF-16 text up to its first NUL; unpaired surrogates become U+FFFD, an odd last byte is
 /// ignored.

@@ -336,6 +336,7 @@ fn parse_type(text: &str) -> Option<(InType, OutType)> {
         "ptr" => InType::Pointer,
         "sizet" => InType::SizeT,
         "filetime" => InType::FileTime,
+        "systemtime" => InType::SystemTime,
         "guid" => InType::Guid,
         "sid" => InType::WbemSid,
         "asz" => InType::Ansi,

@@ -1,0 +1,112 @@
+//! Reads a packed payload from front to back.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use etl::Guid;
+
+use crate::sid;
+use crate::text::{self, Ansi, Utf16};
+
+/// The unread rest of a payload. Each read gives `None` and takes nothing where too few bytes are
+/// left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cursor<'a> {
+    rest: &'a [u8],
+    pointer_size: usize,
+}
+
+macro_rules! integers {
+    ($($name:ident),*) => {$(
+        pub(super) fn $name(&mut self) -> Option<$name> {
+            self.chunk().map($name::from_le_bytes)
+        }
+    )*};
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(payload: &'a [u8], pointer_size: usize) -> Self {
+        Cursor {
+            rest: payload,
+            pointer_size,
+        }
+    }
+
+    integers!(u8, i8, u16, u32, i32, u64);
+
+    fn chunk<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (chunk, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(*chunk)
+    }
+
+    /// An address or size of the event's width.
+    pub(super) fn pointer(&mut self) -> Option<u64> {
+        match self.pointer_size {
+            4 => self.u32().map(u64::from),
+            _ => self.u64(),
+        }
+    }
+
+    /// A thread id that fills a pointer.
+    pub(super) fn wide_id(&mut self) -> Option<u32> {
+        self.pointer().map(|id| id as u32)
+    }
+
+    pub(super) fn port(&mut self) -> Option<u16> {
+        self.chunk().map(u16::from_be_bytes)
+    }
+
+    pub(super) fn ipv4(&mut self) -> Option<Ipv4Addr> {
+        self.chunk::<4>().map(Ipv4Addr::from)
+    }
+
+    pub(super) fn ipv6(&mut self) -> Option<Ipv6Addr> {
+        self.chunk::<16>().map(Ipv6Addr::from)
+    }
+
+    pub(super) fn guid(&mut self) -> Option<Guid> {
+        self.chunk().map(Guid)
+    }
+
+    pub(super) fn skip(&mut self, size: usize) -> Option<()> {
+        self.rest = self.rest.get(size..)?;
+        Some(())
+    }
+
+    /// The SID after a TOKEN_USER image; the inner `None` says that the payload has none.
+    pub(super) fn sid(&mut self) -> Option<Option<&'a [u8]>> {
+        let (sid, rest) = sid::split_token_user(self.rest, self.pointer_size)?;
+        self.rest = rest;
+        Some(sid)
+    }
+
+    /// UTF-16 up to a NUL or the end.
+    pub(super) fn utf16(&mut self) -> Option<Utf16<'a>> {
+        (self.rest.len() >= 2).then(|| {
+            let (text, rest) = text::split_utf16(self.rest);
+            self.rest = rest;
+            Utf16(text)
+        })
+    }
+
+    /// So many UTF-16 units, shown up to a NUL.
+    pub(super) fn wchars(&mut self, count: usize) -> Option<Utf16<'a>> {
+        let (field, rest) = self.rest.split_at_checked(count.checked_mul(2)?)?;
+        self.rest = rest;
+        Some(Utf16(text::split_utf16(field).0))
+    }
+
+    /// Bytes of text up to a NUL or the end.
+    pub(super) fn ansi(&mut self) -> Option<Ansi<'a>> {
+        (!self.rest.is_empty()).then(|| {
+            let (text, rest) = text::split_ansi(self.rest);
+            self.rest = rest;
+            Ansi(text)
+        })
+    }
+
+    /// Everything unread.
+    pub(super) fn rest(self) -> &'a [u8] {
+        self.rest
+    }
+}

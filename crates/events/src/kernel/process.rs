@@ -1,0 +1,109 @@
+//! Processes start, end, and exist.
+
+use super::cursor::Cursor;
+use crate::text::{Ansi, Utf16};
+
+/// Process Start, End, DCStart, DCEnd and Defunct: opcodes 1 to 4 and 39 of the process class.
+///
+/// What a version does not say is `None`; trailing text that the payload lacks, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process<'a> {
+    /// Address of the kernel's process object, which tells processes of one id apart. Since
+    /// version 2.
+    pub unique_key: Option<u64>,
+    /// The process.
+    pub process_id: u32,
+    /// The process that created it.
+    pub parent_id: u32,
+    /// Its terminal session; 0xFFFF_FFFF for the system's own. Since version 1.
+    pub session_id: Option<u32>,
+    /// Its exit status; 0x103 while it runs. Since version 1.
+    pub exit_status: Option<i32>,
+    /// Physical address of its page tables. Versions 1 and since 3.
+    pub directory_table_base: Option<u64>,
+    /// Its kind; see [`super::process_flags`]. Since version 4.
+    pub flags: Option<u32>,
+    /// The SID of its user: revision, count, authority, sub-authorities.
+    pub user_sid: Option<&'a [u8]>,
+    /// File name of its image without a path, cut to 14 or 15 characters in old versions.
+    pub image_name: Ansi<'a>,
+    /// Its command line. Since version 2.
+    pub command_line: Option<Utf16<'a>>,
+    /// Full name of its package. Since version 4.
+    pub package_full_name: Option<Utf16<'a>>,
+    /// Its application id. Since version 4.
+    pub application_id: Option<Utf16<'a>>,
+    /// When it exited, in 100 ns since 1601-01-01 UTC. Defunct of version 5.
+    pub exit_time: Option<u64>,
+}
+
+impl<'a> Process<'a> {
+    /// Reads the payload; `None` if it is too short.
+    pub fn read(payload: &'a [u8], version: u8, pointer_size: usize) -> Option<Self> {
+        let mut cursor = Cursor::new(payload, pointer_size);
+        let mut process = Process {
+            unique_key: None,
+            process_id: 0,
+            parent_id: 0,
+            session_id: None,
+            exit_status: None,
+            directory_table_base: None,
+            flags: None,
+            user_sid: None,
+            image_name: Ansi::default(),
+            command_line: None,
+            package_full_name: None,
+            application_id: None,
+            exit_time: None,
+        };
+        if version == 0 {
+            process.process_id = cursor.wide_id()?;
+            process.parent_id = cursor.wide_id()?;
+        } else {
+            let address = Some(cursor.pointer()?);
+            match version {
+                1 => process.directory_table_base = address,
+                _ => process.unique_key = address,
+            }
+            process.process_id = cursor.u32()?;
+            process.parent_id = cursor.u32()?;
+            process.session_id = Some(cursor.u32()?);
+            process.exit_status = Some(cursor.i32()?);
+        }
+        if version >= 3 {
+            process.directory_table_base = Some(cursor.pointer()?);
+        }
+        if version >= 4 {
+            process.flags = Some(cursor.u32()?);
+        }
+        process.user_sid = cursor.sid()?;
+        process.image_name = cursor.ansi()?;
+        if version >= 2 {
+            process.command_line = cursor.utf16();
+        }
+        if version >= 4 {
+            process.package_full_name = cursor.utf16();
+            process.application_id = cursor.utf16();
+        }
+        if version >= 5 {
+            process.exit_time = cursor.u64();
+        }
+        Some(process)
+    }
+}
+
+/// Terminate, hook 0x030B: the last thread of a process has exited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessTerminate {
+    /// The process.
+    pub process_id: u32,
+}
+
+impl ProcessTerminate {
+    /// Reads the payload; `None` if it is too short.
+    pub fn read(payload: &[u8], _version: u8, pointer_size: usize) -> Option<Self> {
+        Some(ProcessTerminate {
+            process_id: Cursor::new(payload, pointer_size).u32()?,
+        })
+    }
+}
