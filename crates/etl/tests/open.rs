@@ -57,7 +57,7 @@ fn a_file_that_may_not_be_read_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("secret.etl");
     fs::write(&path, b"secret").unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(&path).is_ok() {
         return; // The superuser may read anything.
     }
