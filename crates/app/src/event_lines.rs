@@ -2,13 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use anstyle::Style;
 use etl::{Event, Guid, ext_type, le};
 use events::{Decoded, Value};
-use serde_json::{Map, Value as Json, json};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 use crate::key::Key;
 use crate::output::{Printable, Quoted};
@@ -182,75 +184,52 @@ impl<'a, 'e> Line<'a, 'e> {
         Ok(())
     }
 
-    /// The event as the JSON object that `docs/events-json.md` describes.
-    pub(crate) fn to_json(&self, choice: &Choice) -> Json {
-        let (event, identity) = (self.event, &self.decoded.identity);
-        let mut object = Map::new();
-        let mut put = |name: &str, value: Option<Json>| {
-            if let Some(value) = value {
-                object.insert(name.to_owned(), value);
-            }
-        };
-        let text = |t: &Arc<str>| Json::from(&**t);
-        put("time_ns", Some(event.time_ns().into()));
-        put("time", Some(self.utc().into()));
-        put("cpu", Some(event.cpu().into()));
-        put("pid", self.pid().map(Json::from));
-        put("tid", self.tid().map(Json::from));
-        put("process", self.process().map(text));
-        put("provider", identity.provider.as_ref().map(text));
-        put("guid", identity.guid.map(|g| g.to_string().into()));
-        put("event", identity.name.as_ref().map(text));
-        match self.number() {
-            ("opcode", _) => {}
-            (what, number) => put(what, number.map(Json::from)),
-        }
-        put("opcode", event.opcode().map(Json::from));
-        put("version", event.version().map(Json::from));
-        put("level", event.level().map(Json::from));
-        put(
-            "keyword",
-            event
-                .descriptor()
-                .map(|d| format!("{:#x}", d.keyword).into()),
-        );
-        put("header", Some(event.kind().name().into()));
-        put(
-            "activity_id",
-            event.activity_id().map(|g| g.to_string().into()),
-        );
-        put(
-            "related_activity_id",
-            self.related_activity().map(|g| g.to_string().into()),
-        );
-        put("message", self.decoded.message.as_deref().map(Json::from));
-        put("fields", Some(self.fields_json(choice)));
-        put(
-            "truncated",
-            self.decoded.fields.truncated.as_ref().map(text),
-        );
-        let tail = Some(self.decoded.fields.tail).filter(|t| !t.is_empty());
-        put(
-            "tail",
-            tail.filter(|_| choice.fields.is_empty())
-                .map(|t| Value::Bytes(t).to_string().into()),
-        );
-        if choice.stacks {
-            let hex = |a: &u64| Json::from(format!("{a:#x}"));
-            put(
-                "stack",
-                self.stack()
-                    .map(|s| s.iter().map(hex).collect::<Vec<_>>().into()),
-            );
-        }
-        Json::Object(object)
+    /// Writes the event as the JSON object that `docs/events-json.md` describes, in one line.
+    pub(crate) fn write_json(&self, out: &mut dyn Write, choice: &Choice) -> io::Result<()> {
+        let mut serializer = serde_json::Serializer::new(&mut *out);
+        self.serialize(choice, &mut serializer)?;
+        writeln!(out)
     }
 
-    fn fields_json(&self, choice: &Choice) -> Json {
-        self.fields(choice)
-            .map(|(name, value)| (name.into_owned(), value_json(value)))
-            .collect::<Map<_, _>>()
-            .into()
+    fn serialize<S: Serializer>(&self, choice: &Choice, serializer: S) -> Result<S::Ok, S::Error> {
+        let (event, identity) = (self.event, &self.decoded.identity);
+        let mut object = serializer.serialize_map(None)?;
+        object.serialize_entry("time_ns", &event.time_ns())?;
+        object.serialize_entry("time", &self.utc())?;
+        object.serialize_entry("cpu", &event.cpu())?;
+        put(&mut object, "pid", self.pid())?;
+        put(&mut object, "tid", self.tid())?;
+        put(&mut object, "process", self.process())?;
+        put(&mut object, "provider", identity.provider.as_ref())?;
+        put(&mut object, "guid", identity.guid.map(Shown))?;
+        put(&mut object, "event", identity.name.as_ref())?;
+        match self.number() {
+            ("opcode", _) => {}
+            (what, number) => put(&mut object, what, number)?,
+        }
+        put(&mut object, "opcode", event.opcode())?;
+        put(&mut object, "version", event.version())?;
+        put(&mut object, "level", event.level())?;
+        let keyword = event.descriptor().map(|d| format!("{:#x}", d.keyword));
+        put(&mut object, "keyword", keyword)?;
+        object.serialize_entry("header", event.kind().name())?;
+        put(&mut object, "activity_id", event.activity_id().map(Shown))?;
+        let related = self.related_activity().map(Shown);
+        put(&mut object, "related_activity_id", related)?;
+        put(&mut object, "message", self.decoded.message.as_ref())?;
+        let fields = JsonFields { line: self, choice };
+        object.serialize_entry("fields", &fields)?;
+        let truncated = self.decoded.fields.truncated.as_ref();
+        put(&mut object, "truncated", truncated)?;
+        let tail = Some(self.decoded.fields.tail)
+            .filter(|tail| !tail.is_empty() && choice.fields.is_empty());
+        put(&mut object, "tail", tail.map(Value::Bytes).map(Shown))?;
+        if choice.stacks {
+            let stack = self.stack();
+            let stack = stack.map(|s| s.into_iter().map(Value::Pointer).map(Shown).collect());
+            put::<Vec<_>, _>(&mut object, "stack", stack)?;
+        }
+        object.end()
     }
 
     /// The cells of the CSV row under [`csv_headings`].
@@ -275,7 +254,8 @@ impl<'a, 'e> Line<'a, 'e> {
             self.decoded.message.clone().unwrap_or_default(),
         ];
         if choice.fields.is_empty() {
-            cells.push(self.fields_json(choice).to_string());
+            let fields = JsonFields { line: self, choice };
+            cells.push(serde_json::to_string(&fields).unwrap_or_default());
         }
         for wanted in &choice.fields {
             let mut values = self.decoded.fields.values.iter();
@@ -327,28 +307,66 @@ fn seconds(ns: i64) -> String {
     format!("{sign}{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 
+/// Adds an entry if there is a value.
+fn put<T: Serialize, M: SerializeMap>(
+    object: &mut M,
+    name: &'static str,
+    value: Option<T>,
+) -> Result<(), M::Error> {
+    match value {
+        Some(value) => object.serialize_entry(name, &value),
+        None => Ok(()),
+    }
+}
+
+/// Serialized as the text it is shown as.
+struct Shown<T>(T);
+
+impl<T: Display> Serialize for Shown<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+/// The fields wanted, as a JSON object.
+struct JsonFields<'l, 'a, 'e> {
+    line: &'l Line<'a, 'e>,
+    choice: &'l Choice,
+}
+
+impl Serialize for JsonFields<'_, '_, '_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let fields = self.line.fields(self.choice);
+        serializer.collect_map(fields.map(|(name, value)| (name, JsonValue(value))))
+    }
+}
+
 /// A value as JSON: numbers and booleans as such, arrays and objects as such, all else as text in
 /// its human form.
-fn value_json(value: &Value<'_>) -> Json {
-    match value {
-        Value::Null => Json::Null,
-        Value::Int(n) => json!(n),
-        Value::UInt(n) => json!(n),
-        Value::Bool(b) => json!(b),
-        Value::Float(f) => json!(f),
-        Value::Array(values) => values.iter().map(value_json).collect(),
-        Value::Struct(members) => members
-            .iter()
-            .map(|(name, value)| (name.to_string(), value_json(value)))
-            .collect::<Map<_, _>>()
-            .into(),
-        other => Json::String(other.to_string()),
+struct JsonValue<'v, 'e>(&'v Value<'e>);
+
+impl Serialize for JsonValue<'_, '_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Null => serializer.serialize_none(),
+            Value::Int(n) => serializer.serialize_i64(*n),
+            Value::UInt(n) => serializer.serialize_u64(*n),
+            Value::Bool(b) => serializer.serialize_bool(*b),
+            Value::Float(f) => serializer.serialize_f64(*f),
+            Value::Text(text) => serializer.serialize_str(text),
+            Value::Array(values) => serializer.collect_seq(values.iter().map(JsonValue)),
+            Value::Struct(members) => {
+                serializer.collect_map(members.iter().map(|(name, v)| (name, JsonValue(v))))
+            }
+            other => serializer.collect_str(other),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn times_are_exact() {
@@ -364,12 +382,12 @@ mod tests {
         for (value, expected) in [
             (Value::UInt(u64::MAX), json!(u64::MAX)),
             (Value::Pointer(255), json!("0xff")),
-            (Value::Float(f64::NAN), Json::Null),
+            (Value::Float(f64::NAN), json!(null)),
             (Value::Named(5, "Waiting".into()), json!("Waiting")),
             (Value::Array(vec![Value::Int(-1)]), json!([-1])),
             (bits, json!({"Low": 3})),
         ] {
-            assert_eq!(value_json(&value), expected);
+            assert_eq!(serde_json::to_value(JsonValue(&value)).unwrap(), expected);
         }
     }
 }

@@ -40,6 +40,10 @@ pub(crate) fn is_metadata(event: &Event<'_>) -> bool {
 /// Descriptions of events that do not come with the trace.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct MetadataFiles {
+    /// Instrumentation manifest (.man) of a provider, for events the trace does not describe, or a
+    /// directory of them (repeatable)
+    #[arg(long, value_name = "FILE|DIR", help_heading = "Meanings")]
+    pub(crate) manifest: Vec<PathBuf>,
     /// Message descriptions of WPP events: a .tmf file, or a directory of them (repeatable)
     #[arg(long, value_name = "FILE|DIR", help_heading = "Meanings")]
     pub(crate) tmf: Vec<PathBuf>,
@@ -49,37 +53,46 @@ impl MetadataFiles {
     /// A decoder that knows what these files say.
     pub(crate) fn decoder(&self) -> Result<Decoder, Failure> {
         let mut decoder = Decoder::new();
-        for path in &self.tmf {
-            for file in files_of(path, "tmf")? {
-                let text = read_text(&file)?;
-                decoder
-                    .add_tmf(&text)
-                    .map_err(|e| Failure::input(&file, e))?;
-            }
+        for file in files_of(&self.manifest, "man")? {
+            let text = read_text(&file)?;
+            decoder
+                .add_manifest(&text)
+                .map_err(|e| Failure::input(&file, e))?;
+        }
+        for file in files_of(&self.tmf, "tmf")? {
+            let text = read_text(&file)?;
+            decoder
+                .add_tmf(&text)
+                .map_err(|e| Failure::input(&file, e))?;
         }
         Ok(decoder)
     }
 }
 
-/// The file itself, or the files of a directory with that extension, in the order of their names.
-fn files_of(path: &Path, extension: &str) -> Result<Vec<PathBuf>, Failure> {
-    if !path.is_dir() {
-        return Ok(vec![path.to_owned()]);
-    }
+/// The files, and those of the directories with that extension, in the order of their names.
+fn files_of(paths: &[PathBuf], extension: &str) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
-    for entry in fs::read_dir(path).map_err(|e| Failure::input(path, e))? {
-        let file = entry.map_err(|e| Failure::input(path, e))?.path();
-        if file
-            .extension()
-            .is_some_and(|e| e.eq_ignore_ascii_case(extension))
-        {
-            files.push(file);
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
         }
+        let mut inside = Vec::new();
+        for entry in fs::read_dir(path).map_err(|e| Failure::input(path, e))? {
+            let file = entry.map_err(|e| Failure::input(path, e))?.path();
+            if file
+                .extension()
+                .is_some_and(|e| e.eq_ignore_ascii_case(extension))
+            {
+                inside.push(file);
+            }
+        }
+        if inside.is_empty() {
+            return Err(Failure::input(path, format!("no .{extension} file in it")));
+        }
+        inside.sort();
+        files.append(&mut inside);
     }
-    if files.is_empty() {
-        return Err(Failure::input(path, format!("no .{extension} file in it")));
-    }
-    files.sort();
     Ok(files)
 }
 
@@ -122,6 +135,7 @@ pub(crate) fn learn(decoder: &mut Decoder, trace: &Trace, mut buffers: Vec<u32>)
             decoder.learn(&event);
         }
     }
+    decoder.finish_learning();
 }
 
 /// Looks at the example event of each kind. Each buffer is read once.

@@ -85,9 +85,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         Format::Json => {
             let mut out = output::for_programs();
             let done = walk(args, &trace, sieve, |event, decoded| {
-                let json = line(event, decoded, &processes).to_json(&choice);
-                serde_json::to_writer(&mut out, &json)?;
-                out.write_all(b"\n")
+                line(event, decoded, &processes).write_json(&mut out, &choice)
             });
             out.flush()?;
             done

@@ -88,7 +88,7 @@ fn write(out: &mut dyn Write, info: &Info, with_cpus: bool) -> io::Result<()> {
 
 fn write_system(out: &mut dyn Write, info: &Info) -> io::Result<()> {
     let system = &info.system;
-    output::heading(out, "System")?;
+    output::first_heading(out, "System")?;
     let mut facts = FactList::new();
     let version = system.os_version.as_deref().unwrap_or("?");
     facts.fact(

@@ -33,9 +33,15 @@ const QUIET: Style = Style::new().dimmed();
 const WARNING: Style =
     Style::new().fg_color(Some(anstyle::Color::Ansi(anstyle::AnsiColor::Yellow)));
 
-/// Writes the heading of a section, after an empty line.
+/// Writes the heading of a page's first section.
+pub(crate) fn first_heading(out: &mut dyn Write, text: &str) -> io::Result<()> {
+    writeln!(out, "{HEADING}{text}{HEADING:#}")
+}
+
+/// Writes the heading of a further section, after an empty line.
 pub(crate) fn heading(out: &mut dyn Write, text: &str) -> io::Result<()> {
-    writeln!(out, "\n{HEADING}{text}{HEADING:#}")
+    writeln!(out)?;
+    first_heading(out, text)
 }
 
 /// Writes a line of text.

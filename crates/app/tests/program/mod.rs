@@ -6,10 +6,11 @@
 
 use std::process::{Command, Output};
 
-/// Runs `laglab` with the given arguments.
+/// Runs `laglab` with the given arguments, beside the real traces.
 pub(crate) fn laglab(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_laglab"))
         .args(args)
+        .current_dir(testdata::path("etl"))
         .env_remove("CLICOLOR_FORCE")
         .output()
         .expect("the program starts")
@@ -29,4 +30,12 @@ pub(crate) fn text(args: &[&str]) -> String {
 /// The JSON it prints.
 pub(crate) fn json(args: &[&str]) -> serde_json::Value {
     serde_json::from_str(&text(args)).expect("output is JSON")
+}
+
+/// The JSON lines it prints.
+pub(crate) fn json_lines(args: &[&str]) -> Vec<serde_json::Value> {
+    text(args)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("each line is JSON"))
+        .collect()
 }
