@@ -37,17 +37,17 @@ table! {
         /// Its command line.
         command_line: Text = "CommandLine" wpa "Command Line",
         /// Full name of the package it belongs to.
-        package_full_name: Text = "PackageFullName" wpa "Package Full Name",
+        package_full_name: Text = "PackageFullName",
         /// Its application id within the package.
-        application_id: Text = "ApplicationId" wpa "Package Relative App Id",
+        application_id: Text = "ApplicationId",
         /// Its user as `S-1-5-…`.
-        user_sid: Text = "UserSID" wpa "User Sid",
+        user_sid: Text = "UserSID",
         /// Bits: 1 has a package, 2 WOW64, 4 protected, 8 packaged.
         flags: Nullable<u32> = "Flags",
         /// Its exit status.
-        exit_status: Nullable<i32> = "Process End: ExitStatus" wpa "Exit Code",
+        exit_status: Nullable<i32> = "Process End: ExitStatus",
         /// Address of the kernel's process object.
-        unique_key: Nullable<u64> = "UniqueProcessKey" wpa "Unique Process Object Key",
+        unique_key: Nullable<u64> = "UniqueProcessKey",
         /// Physical address of its page tables.
         directory_table_base: Nullable<u64> = "DirectoryTableBase",
         /// When its object was freed, after the last handle to it was closed, if that was long

@@ -12,7 +12,7 @@ table! {
         /// When the sample was taken.
         time_ns: Vec<i64> = "SampledProfile: header time" wpa "TimeStamp (s)",
         /// The CPU.
-        cpu: Vec<u16> = "SampledProfile: CPU of the buffer" wpa "Cpu",
+        cpu: Vec<u16> = "SampledProfile: CPU of the buffer" wpa "CPU",
         /// Address of the interrupted instruction.
         address: Vec<u64> = "SampledProfile: InstructionPointer" wpa "Address",
         /// The thread that ran; 0 is the CPU's idle thread.
@@ -24,10 +24,10 @@ table! {
         /// The CPU was executing an interrupt's service routine. Since Windows 7.
         in_isr: Nullable<bool> = "SampledProfile: Flags bit 1" wpa "DPC/ISR",
         /// Priority of the thread, 0 to 31. Since Windows 8.
-        priority: Nullable<u8> = "SampledProfile: Flags bits 3-7" wpa "Thread Priority",
+        priority: Nullable<u8> = "SampledProfile: Flags bits 3-7",
         /// Rank of the thread in its scheduling group; 0 runs before higher ranks. Since
         /// Windows 8.
-        rank: Nullable<u8> = "SampledProfile: Rank" wpa "Rank",
+        rank: Nullable<u8> = "SampledProfile: Rank",
     }
 }
 

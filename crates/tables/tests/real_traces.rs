@@ -495,3 +495,26 @@ fn samples_lie_in_images() {
     }
     assert!(all > 16_000 && found * 10 > all * 9, "{found} of {all}");
 }
+
+/// One session in four files: images are in one, what identifies them is in another.
+#[test]
+fn identities_are_joined_across_files() {
+    let parts = ["", ".kernel.1", ".user_injected.1", ".user_paged.1"];
+    let sources = parts.map(|part| {
+        let name = format!("etl/perfview__diaghub__diaghub{part}.etl");
+        let source = FileSource::new(File::open(testdata::path(&name)).unwrap()).unwrap();
+        let source: Box<dyn Source> = Box::new(source);
+        (name, source)
+    });
+    let trace = Trace::from_sources(sources.into()).unwrap();
+    let tables = tables::build(&trace, &[Table::Images], Options::default()).unwrap();
+    // The truth counts 15,423 image ids, of which 15,076 have a PDB and 347 have none.
+    let with_pdb = tables.images.pdb_guid.iter().flatten().count();
+    let named = tables.images.original_file_name.iter().flatten().count();
+    assert!(with_pdb * 100 > tables.images.len() * 95, "{with_pdb}");
+    assert!(named * 100 > tables.images.len() * 95, "{named}");
+    assert!((15_017..=15_423).contains(&tables.images.len()));
+    let drives = tables.images.path.iter().flatten();
+    let on_drives = drives.filter(|path| path.starts_with("C:\\")).count();
+    assert!(on_drives * 100 > tables.images.len() * 95, "{on_drives}");
+}
