@@ -15,7 +15,7 @@ use crate::sid;
 use crate::text;
 use crate::value::Value;
 
-/// How deep structs may nest. TDH itself allows no nested structs, TraceLogging few.
+/// How deep structs may nest; real events nest once or twice.
 const MAX_DEPTH: usize = 16;
 
 /// How many values of one payload may take no bytes (empty text, empty structs). All others are

@@ -546,3 +546,52 @@ fn views_of_every_layout_agree_with_the_table() {
     }
     assert_eq!(compared, 418);
 }
+
+#[test]
+fn nothing_panics_on_cut_or_senseless_payloads() {
+    let mut payloads = vec![vec![0; 96], vec![0xff; 96], vec![1; 96]];
+    payloads.extend(vectors().into_iter().map(|v| v.payload));
+    macro_rules! read_all {
+        ($args:ident, $opcode:ident; $($view:ident),*) => {
+            $(let _ = kernel::$view::read($args.0, $args.1, $args.2);)*
+            let _ = kernel::Interrupt::read($opcode, $args.0, $args.1, $args.2);
+            let _ = kernel::NetworkEvent::read_tcp($opcode, $args.0, $args.1, $args.2);
+            let _ = kernel::NetworkEvent::read_udp($opcode, $args.0, $args.1, $args.2);
+        };
+    }
+    for payload in &payloads {
+        for size in (0..payload.len()).take(128) {
+            for (version, opcode) in (0..7).zip([10, 26, 12, 0x32, 0x43, 0x44, 31]) {
+                for width in [0, 4, 8, 16] {
+                    let args = (&payload[..size], version, width);
+                    read_all!(args, opcode;
+                        AntiStarvationBoost, AutoBoostClearFloor, AutoBoostSetFloor, ContextSwitch,
+                        CounterSample, Cpu, DiskFlush, DiskStart, DiskTransfer, FileCreate, FileEnd,
+                        FileInfo, FileName, FileOperation, FileTransfer, HardFault, Image, ImageId,
+                        NetworkInterface, PdbId, PhysicalDisk, Process, ProcessTerminate, Processor,
+                        ReadyThread, Sample, Service, SetAffinity, SetPriority, StackReference,
+                        Thread, ThreadMigration, ThreadName
+                    );
+                    let (p, v, w) = args;
+                    kernel::Stack::read(p, v, w).map(|view| view.addresses.count());
+                    kernel::StackDefinition::read(p, v, w).map(|view| view.addresses.count());
+                    kernel::CompactContextSwitches::read(p, v, w)
+                        .map(|view| view.switches().count());
+                    kernel::ProcessorGroups::read(p, v, w).map(|view| view.affinities().count());
+                    kernel::ProcessorNumbers::read(p, v, w).map(|view| view.numbers().count());
+                }
+            }
+        }
+    }
+    for (_, _, layout) in kernel::classes().iter().flat_map(Class::layouts) {
+        for payload in &payloads {
+            for size in [0, 1, 7, 31, payload.len() / 2] {
+                let payload = &payload[..size.min(payload.len())];
+                for width in [4, 8] {
+                    let fields = decode(&layout.fields, payload, width);
+                    assert!(payload.ends_with(fields.tail));
+                }
+            }
+        }
+    }
+}

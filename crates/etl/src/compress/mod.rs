@@ -116,18 +116,7 @@ pub fn decompress(
         Compression::Xpress => xpress::decompress(input, output),
         Compression::XpressHuffman => xpress_huffman::decompress(input, output),
     }
-    .map_err(
-        |Stopped {
-             input,
-             output,
-             fault,
-         }| DecompressError {
-            format,
-            input,
-            output,
-            fault,
-        },
-    )
+    .map_err(|stopped| stopped.in_format(format))
 }
 
 /// Where and why a decoder stopped.
@@ -135,6 +124,22 @@ struct Stopped {
     input: usize,
     output: usize,
     fault: DecompressFault,
+}
+
+impl Stopped {
+    fn in_format(self, format: Compression) -> DecompressError {
+        let Stopped {
+            input,
+            output,
+            fault,
+        } = self;
+        DecompressError {
+            format,
+            input,
+            output,
+            fault,
+        }
+    }
 }
 
 /// Copies `length` bytes of `output` from `distance` bytes before `at` to `at`, and returns where

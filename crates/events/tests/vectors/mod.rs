@@ -23,14 +23,7 @@ pub(crate) struct Vector {
 
 /// All of them.
 pub(crate) fn vectors() -> Vec<Vector> {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../../shared/data/vectors/kernel-payload-vectors.json"
-    );
-    let text = std::fs::read_to_string(path).unwrap_or_else(|e| {
-        panic!("../shared/data is missing ({e}): it holds the kernel payload vectors")
-    });
-    let json: Json = serde_json::from_str(&text).unwrap();
+    let json = testdata::json("vectors/kernel-payload-vectors.json");
     json["tests"]
         .as_array()
         .unwrap()

@@ -1,0 +1,380 @@
+use std::io::Cursor;
+
+use super::*;
+
+/// A fixed sequence of bytes that do not compress.
+fn noise(length: usize) -> Vec<u8> {
+    let mut state = 1_u32;
+    std::iter::repeat_with(|| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    })
+    .take(length)
+    .collect()
+}
+
+fn data_file(name: &str) -> Vec<u8> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
+    assert!(
+        std::path::Path::new(folder).is_dir(),
+        "../shared/data is missing"
+    );
+    std::fs::read(format!("{folder}/etl/{name}")).unwrap()
+}
+
+fn extract_bytes(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>)>, ArchiveError> {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(bytes).unwrap();
+    let members = extract(file)?;
+    Ok(members
+        .into_iter()
+        .map(|Member { name, data }| match data {
+            MemberData::Memory(bytes) => (name, bytes),
+            MemberData::File(mut file) => {
+                let mut bytes = Vec::new();
+                file.read_to_end(&mut bytes).unwrap();
+                (name, bytes)
+            }
+        })
+        .collect())
+}
+
+fn zip_of(members: &[(&str, &[u8])], method: zip::CompressionMethod) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let options = zip::write::SimpleFileOptions::default().compression_method(method);
+    for (name, data) in members {
+        writer.start_file(*name, options).unwrap();
+        writer.write_all(data).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+fn deflated(members: &[(&str, &[u8])]) -> Vec<u8> {
+    zip_of(members, zip::CompressionMethod::Deflated)
+}
+
+fn cabinet_of(members: &[(&str, &[u8])], compression: cab::CompressionType) -> Vec<u8> {
+    let mut builder = cab::CabinetBuilder::new();
+    let folder = builder.add_folder(compression);
+    for (name, _) in members {
+        folder.add_file(*name);
+    }
+    let mut writer = builder.build(Cursor::new(Vec::new())).unwrap();
+    let mut data = members.iter();
+    while let Some(mut file) = writer.next_file().unwrap() {
+        file.write_all(data.next().unwrap().1).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+fn owned(members: &[(&str, &[u8])]) -> Vec<(String, Vec<u8>)> {
+    members
+        .iter()
+        .map(|(name, data)| ((*name).to_owned(), data.to_vec()))
+        .collect()
+}
+
+#[test]
+fn takes_traces_out_of_a_zip() {
+    let trace = data_file("perfview__gcevents.etl");
+    let other = data_file("perfview__smallEtlFile.etl");
+    for method in [
+        zip::CompressionMethod::Deflated,
+        zip::CompressionMethod::Stored,
+    ] {
+        let archive = zip_of(
+            &[
+                ("[Content_Types].xml", b"<Types/>"),
+                ("folder/", b""),
+                ("trace.ETL", &trace),
+                // Members of a .diagsession need no suffix.
+                ("6F2F8CB4/0001", &other),
+                ("../../etc/passwd.etl", &other),
+                ("inner.zip", &deflated(&[("trace.etl", &trace)])),
+            ],
+            method,
+        );
+        assert!(is_archive(&archive));
+        assert_eq!(
+            extract_bytes(&archive).unwrap(),
+            owned(&[
+                ("trace.ETL", &trace),
+                ("6F2F8CB4/0001", &other),
+                ("../../etc/passwd.etl", &other)
+            ])
+        );
+    }
+}
+
+#[test]
+fn large_members_go_to_a_file() {
+    let trace = vec![7; MAX_IN_MEMORY as usize + 1];
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(&deflated(&[("a.etl", &trace), ("b.etl", &trace[1..])]))
+        .unwrap();
+    let members = extract(file).unwrap();
+    let MemberData::File(large) = &members[0].data else {
+        panic!("in memory")
+    };
+    assert_eq!(large.metadata().unwrap().len(), MAX_IN_MEMORY + 1);
+    assert!(matches!(&members[1].data, MemberData::Memory(bytes) if *bytes == trace[1..]));
+}
+
+#[test]
+fn says_what_is_inside_instead() {
+    let error = extract_bytes(&deflated(&[("notes.txt", b"hello"), ("a\nb", b"")])).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the archive holds no trace (.etl); inside: \"notes.txt\", \"a\\nb\""
+    );
+    let names: Vec<String> = (0..30).map(|number| format!("{number}.txt")).collect();
+    let many: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), &b""[..])).collect();
+    let error = extract_bytes(&deflated(&many)).unwrap_err();
+    assert!(
+        error.to_string().ends_with("\"19.txt\" and 10 more"),
+        "{error}"
+    );
+    let error = extract_bytes(&deflated(&[])).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the archive holds no trace (.etl); it is empty"
+    );
+    for bytes in [
+        &b""[..],
+        b"PK",
+        b"regf....",
+        &data_file("perfview__smallEtlFile.etl"),
+    ] {
+        assert!(!is_archive(bytes));
+        assert!(matches!(
+            extract_bytes(bytes),
+            Err(ArchiveError::NotAnArchive)
+        ));
+    }
+}
+
+/// Where `needle` first stands in `bytes`, from the end.
+fn last_place(bytes: &[u8], needle: &[u8]) -> usize {
+    bytes
+        .windows(needle.len())
+        .rposition(|window| window == needle)
+        .unwrap()
+}
+
+#[test]
+fn stops_at_members_that_expand_too_far() {
+    // Honest deflate of zeros stays below the limit.
+    let zeros = vec![0; 10 << 20];
+    assert_eq!(
+        extract_bytes(&deflated(&[("a.etl", &zeros)])).unwrap()[0].1,
+        zeros
+    );
+
+    // Two directory entries for the same data, as overlapping bombs have, share one budget.
+    let mut limited = Traces {
+        members: Vec::new(),
+        seen: Vec::new(),
+        count: 0,
+        budget: 15 << 20,
+    };
+    limited
+        .read_member("a.etl".to_owned(), zeros.as_slice(), u64::MAX)
+        .unwrap();
+    let error = limited
+        .read_member("b.etl".to_owned(), zeros.as_slice(), u64::MAX)
+        .unwrap_err();
+    assert!(
+        matches!(&error, ArchiveError::TooLarge { name, .. } if name == "b.etl"),
+        "{error}"
+    );
+    assert!(error.to_string().contains("1100 times"), "{error}");
+
+    let mut one = Traces {
+        members: Vec::new(),
+        seen: Vec::new(),
+        count: 0,
+        budget: u64::MAX,
+    };
+    one.read_member("a.etl".to_owned(), zeros.as_slice(), zeros.len() as u64)
+        .unwrap();
+    let error = one
+        .read_member("a.etl".to_owned(), io::repeat(0), 1 << 20)
+        .unwrap_err();
+    assert!(
+        matches!(
+            error,
+            ArchiveError::TooLarge {
+                limit: 0x10_0000,
+                ..
+            }
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn names_the_member_that_is_damaged() {
+    let trace = noise(5000);
+    let archive = zip_of(&[("a.etl", &trace)], zip::CompressionMethod::Stored);
+    let mut damaged = archive.clone();
+    damaged[1000] ^= 1;
+    let error = extract_bytes(&damaged).unwrap_err();
+    assert!(
+        matches!(&error, ArchiveError::Member { name, .. } if name == "a.etl"),
+        "{error}"
+    );
+
+    // Method 99 is encryption that is not supported.
+    let mut encrypted = archive.clone();
+    let directory = last_place(&archive, b"PK\x01\x02");
+    encrypted[directory + 10] = 99;
+    let error = extract_bytes(&encrypted).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            ArchiveError::Member { .. } | ArchiveError::Unreadable(_)
+        ),
+        "{error}"
+    );
+
+    let error = extract_bytes(&archive[..4000]).unwrap_err();
+    assert!(matches!(error, ArchiveError::Unreadable(_)), "{error}");
+}
+
+#[test]
+fn takes_traces_out_of_a_cabinet() {
+    let trace = data_file("perfview__gcevents.etl");
+    let other = data_file("perfview__smallEtlFile.etl");
+    let members: &[(&str, &[u8])] = &[
+        ("report.html", b"<html>"),
+        ("report.etl", &trace),
+        ("empty.xml", b""),
+        ("adapter\\0001", &other),
+    ];
+    let wanted = owned(&[("report.etl", &trace), ("adapter\\0001", &other)]);
+    for compression in [cab::CompressionType::None, cab::CompressionType::MsZip] {
+        let archive = cabinet_of(members, compression);
+        assert!(is_archive(&archive));
+        assert_eq!(extract_bytes(&archive).unwrap(), wanted);
+
+        let error = extract_bytes(&archive[..archive.len() - 9]).unwrap_err();
+        // The last block also holds the end of report.etl.
+        assert!(matches!(&error, ArchiveError::Member { name, .. } if name == "report.etl"));
+        let mut damaged = archive.clone();
+        let middle = archive.len() / 2;
+        damaged[middle] ^= 1;
+        let error = extract_bytes(&damaged).unwrap_err();
+        assert!(matches!(&error, ArchiveError::Member { name, .. } if name == "report.etl"));
+        assert!(error.to_string().contains("checksum"), "{error}");
+    }
+}
+
+const HI: &[u8] = b"Hello, world!\r\n";
+const BYE: &[u8] = b"See you later!\r\n";
+
+/// A cabinet with hi.etl and bye.etl in one LZX folder, field by field after [MS-CAB].
+fn lzx_cabinet() -> Vec<u8> {
+    // A bit for no x86 translation, 3 bits for an uncompressed LZX block, 24 for its size, 4 to
+    // fill up the word (words are little-endian, highest bit first); then three recent distances.
+    let mut lzx = vec![0x00, 0x30, 0xF0, 0x01, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0];
+    lzx.extend([HI, BYE].concat());
+    lzx.push(0);
+
+    let mut cabinet = b"MSCF\0\0\0\0".to_vec();
+    let u32s = |bytes: &mut Vec<u8>, values: &[u32]| {
+        bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    };
+    let u16s = |bytes: &mut Vec<u8>, values: &[u16]| {
+        bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    };
+    // Size of the cabinet (nothing reads it), reserved, place of the file list, reserved.
+    u32s(&mut cabinet, &[0, 0, 44, 0]);
+    // Version, folders, files, flags, set, index in the set.
+    u16s(&mut cabinet, &[0x0103, 1, 2, 0, 0, 0]);
+    // The folder: its first block, number of blocks, LZX with a window of 2^19 bytes.
+    u32s(&mut cabinet, &[91]);
+    u16s(&mut cabinet, &[1, 0x1303]);
+    for (name, size, start) in [(&b"hi.etl\0"[..], 15, 0), (b"bye.etl\0", 16, 15)] {
+        u32s(&mut cabinet, &[size, start]);
+        // Folder, date, time, attributes.
+        u16s(&mut cabinet, &[0, 0, 0, 0x20]);
+        cabinet.extend(name);
+    }
+    assert_eq!(cabinet.len(), 91);
+    // The block: no checksum, its compressed and expanded sizes.
+    u32s(&mut cabinet, &[0]);
+    u16s(&mut cabinet, &[lzx.len() as u16, 31]);
+    cabinet.extend(lzx);
+    cabinet
+}
+
+#[test]
+fn takes_traces_out_of_an_lzx_cabinet() {
+    assert_eq!(
+        extract_bytes(&lzx_cabinet()).unwrap(),
+        owned(&[("hi.etl", HI), ("bye.etl", BYE)])
+    );
+}
+
+#[test]
+fn damaged_archives_are_errors_or_traces() {
+    let trace = [&noise(3000)[..], &[0; 70_000], &noise(3000)].concat();
+    let members: &[(&str, &[u8])] = &[("a.txt", &trace[..99]), ("b.etl", &trace), ("c", &trace)];
+    let archives = [
+        deflated(members),
+        cabinet_of(members, cab::CompressionType::None),
+        cabinet_of(members, cab::CompressionType::MsZip),
+        lzx_cabinet(),
+    ];
+    let changes = noise(400 * 8);
+    for archive in archives {
+        for change in changes.as_chunks::<8>().0 {
+            let mut archive = archive.clone();
+            for [high, low, value, kind] in change.as_chunks::<4>().0 {
+                let place = usize::from(*high) << 8 | usize::from(*low);
+                // Mostly the headers, which stand at the start or the end.
+                let at = match kind % 3 {
+                    0 => place % archive.len(),
+                    1 => place % archive.len().min(200),
+                    _ => archive.len() - 1 - place % archive.len().min(200),
+                };
+                archive[at] = if kind & 64 == 0 {
+                    *value
+                } else {
+                    archive[at] ^ 1 << (value % 8)
+                };
+            }
+            let _ = extract_bytes(&archive);
+        }
+    }
+}
+
+#[test]
+fn a_cabinet_may_point_past_its_data() {
+    // hi.etl starts far past the end of the folder's data.
+    let mut archive = lzx_cabinet();
+    archive[48..52].copy_from_slice(&[0xFF, 0, 0, 0]);
+    assert!(matches!(
+        extract_bytes(&archive),
+        Err(ArchiveError::Member { .. })
+    ));
+    archive[48..52].copy_from_slice(&[0xFF; 4]);
+    assert!(matches!(
+        extract_bytes(&archive),
+        Err(ArchiveError::TooLarge { .. })
+    ));
+    // The folder has no blocks.
+    let mut archive = lzx_cabinet();
+    archive[40] = 0;
+    assert!(matches!(
+        extract_bytes(&archive),
+        Err(ArchiveError::Member { .. })
+    ));
+    // bye.etl starts before the end of hi.etl.
+    let mut archive = lzx_cabinet();
+    archive[71] = 14;
+    assert!(matches!(
+        extract_bytes(&archive),
+        Err(ArchiveError::Unreadable(_))
+    ));
+}

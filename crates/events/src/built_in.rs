@@ -1,0 +1,299 @@
+//! Manifest events that laglab knows by itself, for traces that describe theirs nowhere.
+//!
+//! The facts are text in `data/manifest-events.txt` and `data/dotnet-events.txt`, whose first
+//! lines say where they come from and how they are written. A description in the trace, or a
+//! manifest given by the user, is better wherever there is one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, LazyLock};
+
+use etl::Guid;
+
+use crate::schema::{Count, Field, InType, Length, Schema, Source, ValueMap};
+use crate::tdh;
+
+const TEXTS: [&str; 2] = [
+    include_str!("../data/manifest-events.txt"),
+    include_str!("../data/dotnet-events.txt"),
+];
+
+/// The schema of events `id` of `provider` in layout `version`: the nearest earlier version if
+/// that one is unknown, since versions append fields. Fields end before the first one whose
+/// layout is unknown.
+pub fn schema(provider: Guid, id: u16, version: u8) -> Option<Arc<Schema>> {
+    let events = &PROVIDERS.get(&provider)?.events;
+    events
+        .range((id, 0)..=(id, version))
+        .next_back()
+        .map(|(_, schema)| schema.clone())
+}
+
+/// The name of `provider`, if it is one of those known.
+pub fn provider_name(provider: Guid) -> Option<&'static str> {
+    PROVIDERS.get(&provider).map(|provider| provider.name)
+}
+
+static PROVIDERS: LazyLock<HashMap<Guid, Provider>> = LazyLock::new(|| {
+    let mut providers = HashMap::new();
+    for text in TEXTS {
+        // The texts are part of the program; a test reads all of their lines.
+        let _ = read(text, &mut providers);
+    }
+    providers
+});
+
+struct Provider {
+    name: &'static str,
+    events: BTreeMap<(u16, u8), Arc<Schema>>,
+    maps: HashMap<&'static str, Arc<ValueMap>>,
+}
+
+/// Reads a text up to its end or the first line that makes no sense, which is the error.
+fn read(text: &'static str, providers: &mut HashMap<Guid, Provider>) -> Result<(), &'static str> {
+    let mut current = None;
+    for line in text
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+    {
+        if let Some(heading) = line.strip_prefix("provider ") {
+            let (name, guid) = heading.rsplit_once(' ').ok_or(line)?;
+            let guid: Guid = guid.parse().map_err(|_| line)?;
+            let (events, maps) = (BTreeMap::new(), HashMap::new());
+            providers
+                .entry(guid)
+                .or_insert(Provider { name, events, maps });
+            current = Some(guid);
+            continue;
+        }
+        let guid = current.ok_or(line)?;
+        let provider = providers.get_mut(&guid).ok_or(line)?;
+        let words = line.split_once(' ').ok_or(line)?;
+        if let ("map" | "bitmap", definition) = words {
+            let (name, entries) = definition.split_once(": ").ok_or(line)?;
+            let entries = entries
+                .split("; ")
+                .map(map_entry)
+                .collect::<Option<_>>()
+                .ok_or(line)?;
+            let map = ValueMap {
+                name: name.into(),
+                is_bitmap: words.0 == "bitmap",
+                entries,
+            };
+            provider.maps.insert(name, Arc::new(map));
+        } else {
+            let (key, schema) = event(line, guid, provider).ok_or(line)?;
+            provider.events.insert(key, Arc::new(schema));
+        }
+    }
+    Ok(())
+}
+
+/// `0x1 Name`
+fn map_entry(text: &str) -> Option<(u64, Arc<str>)> {
+    let (value, name) = text.split_once(' ')?;
+    Some((tdh::number(value)?, name.into()))
+}
+
+/// `26 v0 Task/Opcode [Keyword …]: Field Type; …`
+fn event(line: &str, provider_guid: Guid, provider: &Provider) -> Option<((u16, u8), Schema)> {
+    let (id, rest) = line.split_once(' ')?;
+    let (version, rest) = rest.strip_prefix('v')?.split_once(' ')?;
+    let (title, fields) = rest.split_once(": ").unwrap_or((rest, ""));
+    let name = title
+        .split_once(" [")
+        .map_or(title, |(name, _keywords)| name);
+    let mut reader = FieldReader {
+        rest: fields,
+        maps: &provider.maps,
+    };
+    let schema = Schema {
+        provider: provider_guid,
+        provider_name: Some(provider.name.into()),
+        name: name.into(),
+        message: None,
+        source: Source::BuiltIn,
+        fields: reader.fields()?,
+    };
+    Some(((id.parse().ok()?, version.parse().ok()?), schema))
+}
+
+/// Reads the fields of an event's line.
+struct FieldReader<'a> {
+    rest: &'a str,
+    maps: &'a HashMap<&'static str, Arc<ValueMap>>,
+}
+
+impl<'a> FieldReader<'a> {
+    /// Fields up to the line's or the struct's end, or to one whose layout is unknown.
+    fn fields(&mut self) -> Option<Vec<Field>> {
+        let mut fields = Vec::new();
+        while !self.rest.is_empty() && !self.rest.starts_with(['}', '?']) {
+            fields.push(self.field()?);
+            self.rest = self.rest.strip_prefix("; ").unwrap_or(self.rest);
+        }
+        Some(fields)
+    }
+
+    /// `Name Type`, or `Name {Name Type; …}` and its count.
+    fn field(&mut self) -> Option<Field> {
+        let text = self.until(&[';', '{', '}']);
+        let Some(members) = self.rest.strip_prefix('{') else {
+            // Names may hold blanks, types do not.
+            let (name, field_type) = text.rsplit_once(' ')?;
+            return self.typed(name, field_type);
+        };
+        self.rest = members;
+        let members = self.fields()?;
+        self.rest = self.rest.strip_prefix('}')?;
+        let count = enclosed(self.until(&[';', '}']), '[', ']').map_or(Count::One, count);
+        Some(Field {
+            count,
+            ..Field::new(text.trim_end(), InType::Struct(members))
+        })
+    }
+
+    /// `inType:outType(length)[count]<map>`, of which only the first must be there.
+    fn typed(&self, name: &str, text: &str) -> Option<Field> {
+        let types = text.split(['(', '[', '<']).next()?;
+        let (in_name, out_name) = match types.split_once(':') {
+            Some((in_name, out_name)) => (in_name, Some(out_name)),
+            None => (types, None),
+        };
+        let (in_type, out_type) = tdh::by_name(in_name, out_name)?;
+        let length = enclosed(text, '(', ')').map_or(Length::Natural, length);
+        let count = enclosed(text, '[', ']').map_or(Count::One, count);
+        let map = match enclosed(text, '<', '>') {
+            Some(name) => Some(self.maps.get(name)?.clone()),
+            None => None,
+        };
+        Some(Field {
+            out_type,
+            count,
+            length,
+            map,
+            ..Field::new(name, in_type)
+        })
+    }
+
+    fn until(&mut self, ends: &[char]) -> &'a str {
+        let end = self.rest.find(ends).unwrap_or(self.rest.len());
+        let (text, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        text
+    }
+}
+
+/// What stands between `open` and `close`.
+fn enclosed(text: &str, open: char, close: char) -> Option<&str> {
+    Some(text.split_once(open)?.1.split_once(close)?.0)
+}
+
+fn count(text: &str) -> Count {
+    text.parse()
+        .map_or_else(|_| Count::Field(text.into()), Count::Fixed)
+}
+
+fn length(text: &str) -> Length {
+    text.parse()
+        .map_or_else(|_| Length::Field(text.into()), Length::Fixed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn provider(name: &str) -> Guid {
+        *PROVIDERS
+            .iter()
+            .find(|(_, provider)| provider.name == name)
+            .unwrap()
+            .0
+    }
+
+    #[test]
+    fn every_line_is_read() {
+        let mut providers = HashMap::new();
+        for text in TEXTS {
+            assert_eq!(read(text, &mut providers), Ok(()));
+        }
+        let counts = |name: &str| providers[&provider(name)].events.len();
+        assert_eq!(counts("Microsoft-Windows-Win32k"), 49);
+        assert_eq!(counts("Microsoft-Windows-TCPIP"), 60);
+        let described = TEXTS[0]
+            .lines()
+            .filter(|l| l.starts_with(|c: char| c.is_ascii_digit()));
+        assert_eq!(described.count(), 904);
+    }
+
+    #[test]
+    fn lengths_and_counts_refer_to_earlier_fields() {
+        fn check(fields: &[Field], event: &str) {
+            for (index, field) in fields.iter().enumerate() {
+                let earlier = |name: &str| fields[..index].iter().any(|f| &*f.name == name);
+                if let Length::Field(name) = &field.length {
+                    assert!(earlier(name), "{event}: no {name}");
+                }
+                if let Count::Field(name) = &field.count {
+                    assert!(earlier(name), "{event}: no {name}");
+                }
+                if let InType::Struct(members) = &field.in_type {
+                    check(members, event);
+                }
+            }
+        }
+        for schema in PROVIDERS
+            .values()
+            .flat_map(|provider| provider.events.values())
+        {
+            check(&schema.fields, &schema.name);
+        }
+    }
+
+    #[test]
+    fn versions_fall_back_to_earlier_ones() {
+        let process = provider("Microsoft-Windows-Kernel-Process");
+        // ProcessFreeze (id 11): version 1 appends the creation time.
+        assert_eq!(schema(process, 11, 0).unwrap().fields.len(), 1);
+        assert_eq!(schema(process, 11, 1).unwrap().fields.len(), 2);
+        assert_eq!(schema(process, 11, 9), schema(process, 11, 1));
+        assert_eq!(schema(process, 9999, 0), None);
+        assert_eq!(schema(Guid::ZERO, 1, 0), None);
+        // Focus changes are known by the ids of public documentation.
+        let win32k = "8c416c79-d49b-4f01-a467-e56d3aa8234c".parse().unwrap();
+        let names = schema(win32k, 26, 0).unwrap();
+        let names: Vec<_> = names.fields.iter().map(|field| &*field.name).collect();
+        assert_eq!(names, ["SessionId", "OldProcessId", "NewProcessId"]);
+    }
+
+    #[test]
+    fn packets_and_addresses_have_their_lengths() {
+        let ndis = "2ed6006e-4729-4609-b423-3ee7bcd678ef".parse().unwrap();
+        let fragment = schema(ndis, 1001, 0).unwrap();
+        let fragment = fragment
+            .fields
+            .iter()
+            .find(|field| &*field.name == "Fragment")
+            .unwrap();
+        assert_eq!(fragment.length, Length::Field("FragmentSize".into()));
+        let tcpip = "2f07e2ee-15db-40f1-90ef-9d7ba282188a".parse().unwrap();
+        let connect = schema(tcpip, 1002, 0).unwrap();
+        let address = connect
+            .fields
+            .iter()
+            .find(|field| &*field.name == "LocalAddress")
+            .unwrap();
+        assert_eq!(address.length, Length::Field("LocalAddressLength".into()));
+    }
+
+    #[test]
+    fn unknown_layouts_end_the_fields() {
+        // SMBServer 16 ends in an array of LOCK structs that no source describes.
+        let smb = provider("Microsoft-Windows-SMBServer");
+        assert_eq!(
+            &*schema(smb, 16, 2).unwrap().fields.last().unwrap().name,
+            "LockCount"
+        );
+        assert_eq!(provider_name(smb), Some("Microsoft-Windows-SMBServer"));
+    }
+}

@@ -1,0 +1,363 @@
+//! Manifests that .NET's EventSource providers write into the trace themselves.
+//!
+//! A provider writes its manifest as events with id 0xFFFE, in chunks of at most 64 KiB: whenever
+//! a session starts or ends, from every process. The payload is {u8 format = 1, u8 major version,
+//! u8 minor version, u8 magic = 0x5B, u16 chunks in all, u16 this chunk's number} and UTF-8 text
+//! (`ManifestEnvelope` in the public .NET sources).
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use etl::{Event, Guid, le};
+
+use crate::manifest::{self, ManifestError, ManifestProvider, parse_manifest};
+use crate::schema::Source;
+
+/// Event id of a manifest's chunks.
+pub const MANIFEST_EVENT_ID: u16 = 0xFFFE;
+
+const MAGIC: u8 = 0x5B;
+const HEADER_SIZE: usize = 8;
+/// Bytes that unfinished manifests may hold together.
+const MAX_PENDING_BYTES: usize = 64 << 20;
+/// Fields that all manifests of a trace may describe together; real traces have some thousands.
+const MAX_FIELDS: usize = 1_000_000;
+/// Faults kept. More would only repeat them.
+const MAX_FAULTS: usize = 1000;
+
+/// Collects the manifests in a trace from their chunks. Chunks may come in any order, repeatedly,
+/// or not at all.
+#[derive(Debug, Default)]
+pub struct EventSourceManifests {
+    pending: HashMap<Writer, Pending>,
+    pending_bytes: usize,
+    finished: HashSet<(Guid, Vec<u8>)>,
+    fields: usize,
+    collected: CollectedManifests,
+}
+
+/// What [`EventSourceManifests`] found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct CollectedManifests {
+    /// Providers as the trace describes them. One that differs between processes is here once
+    /// per difference, in trace order.
+    pub providers: Vec<ManifestProvider>,
+    /// Manifests that could not be read: each kind once, the first thousand.
+    pub faults: Vec<ManifestFault>,
+}
+
+/// A manifest in the trace that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("manifest of provider {provider} from process {process}: {problem}")]
+pub struct ManifestFault {
+    /// The provider.
+    pub provider: Guid,
+    /// Id of the process that wrote it.
+    pub process: u32,
+    /// What is wrong.
+    pub problem: ManifestFaultKind,
+}
+
+/// What is wrong with a manifest in the trace.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ManifestFaultKind {
+    /// Some chunks are not in the trace.
+    #[error("found {found} of {expected} chunks")]
+    Incomplete {
+        /// Chunks found.
+        found: usize,
+        /// Chunks the manifest has.
+        expected: u16,
+    },
+    /// A chunk's header makes no sense.
+    #[error("chunk header {0:02x?} is none of format 1")]
+    BadChunk(Vec<u8>),
+    /// The manifest is longer than is read, too many are unfinished at once, or the trace's
+    /// manifests describe more fields than any should.
+    #[error(
+        "too large (more than {} bytes, or too many fields)",
+        manifest::MAX_SIZE
+    )]
+    TooLarge,
+    /// The text is not UTF-8.
+    #[error("not UTF-8 at byte {0}")]
+    NotUtf8(usize),
+    /// The text is no manifest.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+}
+
+/// Whose chunks belong together: those that one thread writes for one provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Writer {
+    provider: Guid,
+    process: u32,
+    thread: u32,
+}
+
+#[derive(Debug, Default)]
+struct Pending {
+    total: u16,
+    chunks: BTreeMap<u16, Box<[u8]>>,
+    bytes: usize,
+}
+
+impl EventSourceManifests {
+    /// No manifests yet.
+    pub fn new() -> EventSourceManifests {
+        EventSourceManifests::default()
+    }
+
+    /// Takes `event` if it is a chunk of a manifest, and says whether it is.
+    pub fn push(&mut self, event: &Event<'_>) -> bool {
+        let is_chunk = event
+            .descriptor()
+            .is_some_and(|d| d.id == MANIFEST_EVENT_ID && d.opcode == 0xFE && d.task == 0xFFFE);
+        let payload = event.payload();
+        // TraceLogging providers have the same ids at their disposal, but not the magic byte.
+        if !is_chunk || payload.get(3) != Some(&MAGIC) {
+            return false;
+        }
+        let writer = Writer {
+            provider: event.guid().unwrap_or_default(),
+            process: event.process_id().unwrap_or(0),
+            thread: event.thread_id().unwrap_or(0),
+        };
+        self.push_chunk(writer, payload);
+        true
+    }
+
+    /// All that was found; manifests that are still unfinished are faults.
+    pub fn finish(mut self) -> CollectedManifests {
+        let mut pending: Vec<_> = self.pending.drain().collect();
+        pending.sort_unstable_by_key(|(writer, _)| *writer);
+        for (writer, pending) in pending {
+            let found = pending.chunks.len();
+            let problem = ManifestFaultKind::Incomplete {
+                found,
+                expected: pending.total,
+            };
+            self.collected.fault(writer, problem);
+        }
+        self.collected
+    }
+
+    fn push_chunk(&mut self, writer: Writer, payload: &[u8]) {
+        let header = payload.first_chunk::<HEADER_SIZE>();
+        let total = le::u16(payload, 4).unwrap_or(0);
+        let number = le::u16(payload, 6).unwrap_or(0);
+        let Some([1, _, _, MAGIC, ..]) = header.filter(|_| number < total) else {
+            let header = payload.iter().take(HEADER_SIZE).copied().collect();
+            return self
+                .collected
+                .fault(writer, ManifestFaultKind::BadChunk(header));
+        };
+        let text = &payload[HEADER_SIZE..];
+
+        let pending = self.pending.entry(writer).or_default();
+        let differs = pending
+            .chunks
+            .get(&number)
+            .is_some_and(|known| **known != *text);
+        if differs || pending.total != total {
+            // The thread has started over, as it does for a second session.
+            let before = std::mem::take(pending);
+            self.pending_bytes -= before.bytes;
+            if !before.chunks.is_empty() {
+                let found = before.chunks.len();
+                let problem = ManifestFaultKind::Incomplete {
+                    found,
+                    expected: before.total,
+                };
+                self.collected.fault(writer, problem);
+            }
+            pending.total = total;
+        }
+        if let Entry::Vacant(place) = pending.chunks.entry(number) {
+            place.insert(text.into());
+            pending.bytes += text.len();
+            self.pending_bytes += text.len();
+        }
+        let is_complete = pending.chunks.len() == usize::from(total);
+        let is_too_large =
+            pending.bytes > manifest::MAX_SIZE || self.pending_bytes > MAX_PENDING_BYTES;
+        if (is_complete || is_too_large)
+            && let Some(pending) = self.pending.remove(&writer)
+        {
+            self.pending_bytes -= pending.bytes;
+            if is_too_large {
+                self.collected.fault(writer, ManifestFaultKind::TooLarge);
+            } else {
+                self.complete(writer, pending);
+            }
+        }
+    }
+
+    fn complete(&mut self, writer: Writer, pending: Pending) {
+        let chunks: Vec<_> = pending.chunks.into_values().collect();
+        // Every process writes the same one, and again when the session ends.
+        let manifest = (writer.provider, chunks.concat());
+        if self.finished.contains(&manifest) {
+            return;
+        }
+        match parse(&manifest.1) {
+            Ok(providers) => {
+                self.fields += providers
+                    .iter()
+                    .map(ManifestProvider::field_count)
+                    .sum::<usize>();
+                if self.fields > MAX_FIELDS {
+                    self.collected.fault(writer, ManifestFaultKind::TooLarge);
+                } else {
+                    self.collected.providers.extend(providers);
+                }
+            }
+            Err(problem) => self.collected.fault(writer, problem),
+        }
+        self.finished.insert(manifest);
+    }
+}
+
+impl CollectedManifests {
+    fn fault(&mut self, writer: Writer, problem: ManifestFaultKind) {
+        let Writer {
+            provider, process, ..
+        } = writer;
+        let fault = ManifestFault {
+            provider,
+            process,
+            problem,
+        };
+        if self.faults.len() < MAX_FAULTS && !self.faults.contains(&fault) {
+            self.faults.push(fault);
+        }
+    }
+}
+
+/// Reads a whole manifest.
+fn parse(bytes: &[u8]) -> Result<Vec<ManifestProvider>, ManifestFaultKind> {
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| ManifestFaultKind::NotUtf8(error.valid_up_to()))?;
+    // Writers pad the last chunk.
+    let mut providers = parse_manifest(text.trim_end_matches('\0'))?;
+    for described in &mut providers {
+        for schema in described.events.values_mut() {
+            schema.source = Source::EventSource;
+        }
+    }
+    Ok(providers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &[u8] = include_bytes!("../tests/data/event_source.man");
+
+    fn writer(thread: u32) -> Writer {
+        let provider = "5b2e7d10-94c3-4f8a-8a6e-0d1c2b3a4f55".parse().unwrap();
+        Writer {
+            provider,
+            process: 7,
+            thread,
+        }
+    }
+
+    fn chunk(number: u16, total: u16, text: &[u8]) -> Vec<u8> {
+        let [n, t] = [number.to_le_bytes(), total.to_le_bytes()];
+        [&[1, 1, 0, MAGIC], &t[..], &n[..], text].concat()
+    }
+
+    /// The test manifest in three chunks.
+    fn chunks() -> [Vec<u8>; 3] {
+        let (first, rest) = TEXT.split_at(1000);
+        let (second, third) = rest.split_at(500);
+        [chunk(0, 3, first), chunk(1, 3, second), chunk(2, 3, third)]
+    }
+
+    #[test]
+    fn chunks_come_in_any_order_and_more_than_once() {
+        let [first, second, third] = chunks();
+        let mut manifests = EventSourceManifests::new();
+        for bytes in [
+            &third, &first, &first, &third, &second, &first, &second, &third,
+        ] {
+            manifests.push_chunk(writer(1), bytes);
+        }
+        let collected = manifests.finish();
+        assert_eq!(collected.faults, []);
+        let [provider] = &collected.providers[..] else {
+            panic!("{collected:?}")
+        };
+        assert_eq!(&*provider.name, "Contoso-Web");
+        assert!(
+            provider
+                .events
+                .values()
+                .all(|schema| schema.source == Source::EventSource)
+        );
+        assert_eq!(&*provider.events[&(1, 0)].name, "Request/Start");
+    }
+
+    #[test]
+    fn threads_do_not_mix_and_missing_chunks_are_told() {
+        let [first, second, third] = chunks();
+        let mut manifests = EventSourceManifests::new();
+        manifests.push_chunk(writer(1), &first);
+        manifests.push_chunk(writer(2), &second);
+        manifests.push_chunk(writer(1), &third);
+        let collected = manifests.finish();
+        assert_eq!(collected.providers, []);
+        let kinds: Vec<_> = collected
+            .faults
+            .into_iter()
+            .map(|fault| fault.problem)
+            .collect();
+        let incomplete = |found| ManifestFaultKind::Incomplete { found, expected: 3 };
+        assert_eq!(kinds, [incomplete(2), incomplete(1)]);
+    }
+
+    #[test]
+    fn a_writer_that_starts_over_is_read_from_there() {
+        let mut manifests = EventSourceManifests::new();
+        manifests.push_chunk(writer(1), &chunk(0, 3, b"<another"));
+        for bytes in chunks() {
+            manifests.push_chunk(writer(1), &bytes);
+        }
+        let collected = manifests.finish();
+        assert_eq!(collected.providers.len(), 1);
+        assert!(matches!(
+            collected.faults[..],
+            [ManifestFault {
+                problem: ManifestFaultKind::Incomplete { found: 1, .. },
+                ..
+            }]
+        ));
+    }
+
+    #[test]
+    fn nonsense_is_a_fault_and_memory_is_bounded() {
+        use ManifestFaultKind::*;
+        let kind = |bytes: &[u8]| {
+            let mut manifests = EventSourceManifests::new();
+            manifests.push_chunk(writer(1), bytes);
+            manifests.finish().faults.remove(0).problem
+        };
+        assert!(matches!(kind(&[1, 1, 0, MAGIC]), BadChunk(_)));
+        assert!(matches!(kind(&chunk(3, 3, b"")), BadChunk(_)));
+        assert!(matches!(kind(&chunk(0, 0, b"")), BadChunk(_)));
+        assert_eq!(kind(&chunk(0, 1, b"ab\xff")), NotUtf8(2));
+        assert!(matches!(kind(&chunk(0, 1, b"<a")), Manifest(_)));
+
+        let mut manifests = EventSourceManifests::new();
+        let text = vec![b' '; 0xFF00];
+        for number in 0..2000 {
+            manifests.push_chunk(writer(number.into()), &chunk(number, u16::MAX, &text));
+            assert!(manifests.pending_bytes <= MAX_PENDING_BYTES);
+        }
+        for number in 0..1000 {
+            manifests.push_chunk(writer(5000), &chunk(number, u16::MAX, &text));
+            assert!(manifests.pending_bytes <= MAX_PENDING_BYTES);
+        }
+    }
+}

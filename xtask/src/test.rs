@@ -1,0 +1,105 @@
+//! `cargo xtask test`: everything that must hold before a change goes in.
+
+use std::time::Instant;
+
+use crate::command::{self, cargo, program, root, target};
+use crate::tidy;
+use crate::wine::{self, Wine};
+
+/// cargo-deny at the version whose verdicts `deny.toml` was written for.
+const CARGO_DENY: &str = "0.20.2";
+
+/// How much to test.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// All of it.
+    Everything,
+    /// What needs nothing but cargo: no dependency check, no Windows.
+    Quick,
+}
+
+/// Runs the steps in order, cheapest first, and stops at the first that fails.
+///
+/// The host's tests come last, so that the output ends with the test runners' own verdict.
+///
+/// # Errors
+///
+/// The failing step's name and what it was running.
+pub(crate) fn run(extent: Extent) -> Result<(), String> {
+    let started = Instant::now();
+    step("format", || {
+        command::run(&mut cargo(&["fmt", "--all", "--check"]))
+    })?;
+    step("tidy", tidy::run)?;
+    step("lint", || clippy(&[]))?;
+    step("documentation", documentation)?;
+    if root().join("fuzz/Cargo.toml").is_file() {
+        step("fuzz targets compile", fuzz_targets_compile)?;
+    }
+    if extent == Extent::Everything {
+        step("dependencies", dependencies)?;
+        if cfg!(target_os = "linux") {
+            step("Windows: tools", wine::install)?;
+            step("Windows: lint", || clippy(&["--target", wine::TARGET]))?;
+            step("Windows: tests", windows)?;
+        } else {
+            println!("\n── Windows under Wine: left out, it is for Linux hosts");
+        }
+    }
+    println!(
+        "\n── tests (the steps before took {:.1} s)",
+        started.elapsed().as_secs_f64()
+    );
+    command::run(&mut cargo(&["test", "--workspace"])).map_err(|error| format!("tests: {error}"))
+}
+
+/// Announces a step, runs it, and says how long it took.
+fn step(name: &str, work: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    println!("\n── {name}");
+    let started = Instant::now();
+    work().map_err(|error| format!("{name}: {error}"))?;
+    println!("── {name}: fine, {:.1} s", started.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn clippy(arguments: &[&str]) -> Result<(), String> {
+    let mut clippy = cargo(&["clippy", "--workspace", "--all-targets"]);
+    command::run(clippy.args(arguments).args(["--", "--deny", "warnings"]))
+}
+
+fn documentation() -> Result<(), String> {
+    command::run(cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "--deny warnings"))
+}
+
+fn fuzz_targets_compile() -> Result<(), String> {
+    command::run(&mut cargo(&["check", "--manifest-path", "fuzz/Cargo.toml"]))
+}
+
+/// Checks licences and sources of all dependencies, with a cargo-deny of our own.
+fn dependencies() -> Result<(), String> {
+    let home = target().join(format!("cargo-deny-{CARGO_DENY}"));
+    let deny = home
+        .join("bin")
+        .join(format!("cargo-deny{}", std::env::consts::EXE_SUFFIX));
+    if !deny.is_file() {
+        println!("building cargo-deny {CARGO_DENY}, once");
+        // Unoptimised: it compiles in half the time and checks in no more than a second.
+        let mut install = cargo(&["install", "--quiet", "--locked", "--debug", "cargo-deny"]);
+        command::run(install.args(["--version", CARGO_DENY, "--root"]).arg(&home))?;
+    }
+    command::run(program(deny).args(["check", "licenses", "bans", "sources"]))
+}
+
+/// The workspace's tests as Windows programs, and the finished program once by hand.
+fn windows() -> Result<(), String> {
+    let wine = Wine::start()?;
+    command::run(&mut wine.cargo("test", &["--workspace"]))?;
+    if root().join("crates/app/Cargo.toml").is_file() {
+        let trace = "../shared/data/etl/perfview__smallEtlFile.etl";
+        for arguments in [&["--help"][..], &["info", trace]] {
+            let laglab = ["--quiet", "--bin", "laglab", "--"];
+            command::run(&mut wine.cargo("run", &[&laglab, arguments].concat()))?;
+        }
+    }
+    Ok(())
+}
