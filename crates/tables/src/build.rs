@@ -285,9 +285,10 @@ impl Stream {
         let mut reader = stream.reader();
         for buffer in stream.buffers() {
             let header = segments[usize::from(buffer.segment)].header.as_ref();
-            let has_sample_flags = header.is_none_or(|header| header.os_version >= (6, 2));
+            // Where the header is unreadable, a present-day system is likelier than an old one.
+            let system = header.map_or((10, 0), |header| header.os_version);
             for event in reader.read(buffer) {
-                found.take(&event, wanted, has_sample_flags);
+                found.take(&event, wanted, system);
             }
             if !progress(buffer.stored_size.into()) {
                 return Err(Cancelled);
@@ -306,7 +307,7 @@ impl Stream {
 
     /// Puts an event into its table, if that is wanted.
     #[inline]
-    fn take(&mut self, event: &Event<'_>, wanted: Wanted, has_sample_flags: bool) {
+    fn take(&mut self, event: &Event<'_>, wanted: Wanted, system: (u8, u8)) {
         let Some(hook) = event.hook().or_else(|| classic_hook(event)) else {
             return self.take_metadata(event, wanted);
         };
@@ -328,7 +329,7 @@ impl Stream {
         let read = match table {
             Table::ContextSwitches => self.context_switches.push(event),
             Table::ReadyThreads => self.ready_threads.push(event),
-            Table::Samples => self.samples.push(event, has_sample_flags),
+            Table::Samples => self.samples.push(event, system),
             Table::Interrupts => self.interrupts.push(event),
             Table::HardFaults => self.hard_faults.push(event),
             Table::DiskIo => match hook {

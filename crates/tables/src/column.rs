@@ -81,16 +81,27 @@ impl Column for Vec<bool> {
     }
 }
 
-/// One bit per row, as Arrow packs them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// One bit per row, as Arrow packs them; no bytes as long as all rows have the same bit, as in most
+/// columns of a trace that one system wrote.
+#[derive(Clone, Debug, Default)]
 struct Bits {
     bytes: Vec<u8>,
     len: usize,
+    /// The bit of all rows, while there are no bytes.
+    all: bool,
 }
 
 impl Bits {
     #[inline]
     fn push(&mut self, bit: bool) {
+        if self.bytes.is_empty() {
+            if self.all == bit || self.len == 0 {
+                self.all = bit;
+                self.len += 1;
+                return;
+            }
+            self.spread();
+        }
         let at = self.len % 8;
         if at == 0 {
             self.bytes.push(0);
@@ -101,24 +112,45 @@ impl Bits {
         self.len += 1;
     }
 
+    /// Gives every row its own bit.
+    #[cold]
+    fn spread(&mut self) {
+        self.bytes = vec![if self.all { 0xFF } else { 0 }; self.len.div_ceil(8)];
+        if let (Some(last), used @ 1..) = (self.bytes.last_mut(), self.len % 8) {
+            *last &= (1 << used) - 1;
+        }
+    }
+
     #[inline]
     fn get(&self, row: usize) -> bool {
+        if self.bytes.is_empty() {
+            return self.all;
+        }
         self.bytes[row / 8] >> (row % 8) & 1 != 0
     }
 
     fn set(&mut self, row: usize, bit: bool) {
+        if self.bytes.is_empty() {
+            if self.all == bit {
+                return;
+            }
+            self.spread();
+        }
         let byte = &mut self.bytes[row / 8];
         *byte = *byte & !(1 << (row % 8)) | u8::from(bit) << (row % 8);
     }
 
     fn into_nulls(self) -> Option<NullBuffer> {
+        if self.bytes.is_empty() {
+            return (!self.all).then(|| NullBuffer::new_null(self.len));
+        }
         let bits = BooleanBuffer::new(Buffer::from_vec(self.bytes), 0, self.len);
         Some(NullBuffer::new(bits)).filter(|nulls| nulls.null_count() > 0)
     }
 }
 
 /// A column of numbers or flags of which some are unknown.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Nullable<T> {
     values: Vec<T>,
     known: Bits,
@@ -216,7 +248,7 @@ impl Column for Nullable<bool> {
 }
 
 /// A column of text of which some is unknown. Holds up to 2 GiB; what does not fit stays unknown.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Text {
     bytes: Vec<u8>,
     offsets: Vec<i32>,
@@ -311,7 +343,7 @@ pub trait Named: Copy {
 }
 
 /// A column of names out of a fixed few: a dictionary in Arrow.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Names<K>(pub Vec<K>);
 
 impl<K> Default for Names<K> {
@@ -335,5 +367,42 @@ impl<K: Named> Column for Names<K> {
 
     fn permute(&mut self, order: &[usize]) {
         self.0 = order.iter().map(|row| self.0[*row]).collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every change between known and unknown at every place of a byte.
+    #[test]
+    fn what_is_pushed_is_what_arrow_holds() {
+        for change in 0..20usize {
+            for first in [false, true] {
+                let rows: Vec<Option<u32>> = (0..20)
+                    .map(|i| (first == ((i as usize) < change)).then_some(i))
+                    .collect();
+                let mut column: Nullable<u32> = rows.iter().copied().collect();
+                assert_eq!(column.iter().collect::<Vec<_>>(), rows);
+                column.set(3, Some(77));
+                column.set(4, None);
+                let mut changed = rows.clone();
+                (changed[3], changed[4]) = (Some(77), None);
+                let array = column.into_array();
+                let expected = PrimitiveArray::<UInt32Type>::from(changed);
+                assert_eq!(array.as_ref(), &expected as &dyn Array);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_move_whole() {
+        let mut text: Text = [Some("a"), None, Some("ccc")].into_iter().collect();
+        text.permute(&[2, 1, 0]);
+        let rows: Vec<_> = text.iter().collect();
+        assert_eq!(rows, [Some("ccc"), None, Some("a")]);
+        let array = text.into_array();
+        let expected = StringArray::from(vec![Some("ccc"), None, Some("a")]);
+        assert_eq!(array.as_ref(), &expected as &dyn Array);
     }
 }

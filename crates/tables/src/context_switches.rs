@@ -15,7 +15,7 @@ table! {
         /// When the CPU switched.
         time_ns: Vec<i64> = "CSwitch: header time" wpa "Switch-In Time (s)",
         /// The CPU.
-        cpu: Vec<u16> = "CSwitch: CPU of the buffer" wpa "Cpu",
+        cpu: Vec<u16> = "CSwitch: CPU of the buffer" wpa "CPU",
         /// The thread that the scheduler chose; 0 is the CPU's idle thread.
         new_thread_id: Vec<u32> = "CSwitch: NewThreadId" wpa "New Thread Id",
         /// The thread that ran until now; 0 is the CPU's idle thread.
@@ -23,7 +23,7 @@ table! {
         /// Priority of the new thread, 0 to 31.
         new_priority: Vec<i8> = "CSwitch: NewThreadPriority" wpa "New In Pri",
         /// Priority of the old thread, 0 to 31.
-        old_priority: Vec<i8> = "CSwitch: OldThreadPriority" wpa "Old Out Pri",
+        old_priority: Vec<i8> = "CSwitch: OldThreadPriority",
         /// The state the old thread went to: 0 initialized, 1 ready, 2 running, 3 standby,
         /// 4 terminated, 5 waiting, 6 transition, 7 deferred ready.
         old_state: Vec<u8> = "CSwitch: OldThreadState" wpa "Old State",
@@ -31,7 +31,7 @@ table! {
         /// else 30 quantum end, 31 dispatch interrupt, 32 preempted, 33 yield.
         old_wait_reason: Vec<u8> = "CSwitch: OldThreadWaitReason" wpa "Old Wait Reason",
         /// On whose behalf the old thread waits: 0 kernel, 1 user.
-        old_wait_mode: Vec<u8> = "CSwitch: OldThreadWaitMode" wpa "Old Wait Mode",
+        old_wait_mode: Vec<u8> = "CSwitch: OldThreadWaitMode",
         /// Low eight bits of the old thread's ideal processor.
         old_ideal_processor: Vec<u8> = "CSwitch: OldThreadWaitIdealProcessor" wpa "Ideal Cpu",
         /// Rank of the old thread in its scheduling group; 0 runs before higher ranks. Unknown for
@@ -44,8 +44,7 @@ table! {
             wpa "Prev CState",
         /// How much of the new thread's priority is boost: low nibble foreground boost, high
         /// nibble unusual boost (inferred). Since version 2.
-        new_priority_decrement: Nullable<u8> = "CSwitch: NewThreadPriorityDecrement"
-            wpa "New Pri Decr",
+        new_priority_decrement: Nullable<u8> = "CSwitch: NewThreadPriorityDecrement",
         /// Clock ticks since the new thread began the wait that ended before this switch;
         /// meaningless for the idle thread. Since version 2.
         new_wait_time: Nullable<u32> = "CSwitch: NewThreadWaitTime" in "clock ticks",
@@ -87,7 +86,7 @@ impl ContextSwitches {
         self.old_wait_reason.push(switch.old_wait_reason);
         self.old_wait_mode.push(switch.old_wait_mode);
         self.old_ideal_processor.push(switch.old_ideal_processor);
-        // Ranks came with version 4: before, byte 10 was seen to hold C-states only.
+        // Versions 2 and 3 are said to share the byte too, but no trace at hand shows a rank in them.
         self.old_rank
             .push(switch.old_rank().filter(|_| version >= 4));
         self.previous_c_state.push(switch.previous_c_state());

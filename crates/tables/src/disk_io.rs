@@ -15,7 +15,7 @@ table! {
     /// One row per completed request to a disk.
     DiskIo = "disk_io" sorted by time_ns {
         /// When the request had completed.
-        time_ns: Vec<i64> = "header time" wpa "Complete Time (s)",
+        time_ns: Vec<i64> = "header time",
         /// When it started: the time of the init event with the same request packet, or else the
         /// completion less `response_ns`.
         init_ns: Nullable<i64> = "ReadInit, WriteInit, FlushInit: header time, by Irp"
@@ -32,15 +32,15 @@ table! {
         /// Number of the disk.
         disk: Vec<u32> = "DiskNumber" wpa "Disk",
         /// Where on the disk; not of a flush.
-        offset_bytes: Nullable<u64> = "ByteOffset" wpa "Min Offset",
+        offset_bytes: Nullable<u64> = "ByteOffset",
         /// How much; not of a flush.
         size_bytes: Nullable<u32> = "TransferSize" wpa "Size",
         /// Priority: 0 not set, 1 very low, 2 low, 3 normal, 4 high, 5 critical.
         priority: Vec<u8> = "IrpFlags bits 17-19" wpa "Priority",
         /// Flags of the request packet.
-        irp_flags: Vec<u32> = "IrpFlags" wpa "IO Flags",
+        irp_flags: Vec<u32> = "IrpFlags",
         /// The request packet. Since version 2 (Windows Vista).
-        irp: Nullable<u64> = "Irp" wpa "IRP Address",
+        irp: Nullable<u64> = "Irp",
         /// Key of the file; not of a flush.
         file_object: Nullable<u64> = "FileObject",
         /// The thread that asked. From the completion since version 3 (Windows 8), else from the

@@ -15,19 +15,19 @@ table! {
         /// When the fault began; unknown if the event's time makes no sense.
         start_ns: Nullable<i64> = "HardFault: InitialTime",
         /// From fault to page.
-        duration_ns: Nullable<i64> = "header time - InitialTime" wpa "IO Time",
+        duration_ns: Nullable<i64> = "header time - InitialTime",
         /// The CPU that logged it.
-        cpu: Vec<u16> = "HardFault: CPU of the buffer" wpa "CPU",
+        cpu: Vec<u16> = "HardFault: CPU of the buffer",
         /// The thread that waited.
-        thread_id: Vec<u32> = "HardFault: TThreadId" wpa "Thread ID",
+        thread_id: Vec<u32> = "HardFault: TThreadId",
         /// The address that was touched.
-        address: Vec<u64> = "HardFault: VirtualAddress" wpa "Virtual Address",
+        address: Vec<u64> = "HardFault: VirtualAddress",
         /// Key of the file.
         file_object: Vec<u64> = "HardFault: FileObject",
         /// Where in the file.
-        offset_bytes: Vec<u64> = "HardFault: ReadOffset" wpa "Offset",
+        offset_bytes: Vec<u64> = "HardFault: ReadOffset",
         /// How much was read.
-        size_bytes: Vec<u32> = "HardFault: ByteCount" wpa "Size",
+        size_bytes: Vec<u32> = "HardFault: ByteCount",
     }
 }
 

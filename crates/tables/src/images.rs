@@ -22,24 +22,23 @@ table! {
         /// When an event first told of the image.
         first_seen_ns: Vec<i64> = "first event: header time",
         /// When it was mapped; unknown if before the trace.
-        load_ns: Nullable<i64> = "Image Load: header time" wpa "Load Time (s)",
+        load_ns: Nullable<i64> = "Image Load: header time",
         /// When it was unmapped; unknown if after the trace.
-        unload_ns: Nullable<i64> = "Image Unload: header time" wpa "Unload Time (s)",
+        unload_ns: Nullable<i64> = "Image Unload: header time",
         /// Its process; 0 for the kernel's modules. Unknown in version 0 without a header process.
-        process_id: Nullable<u32> = "ProcessId" wpa "Process Id",
+        process_id: Nullable<u32> = "ProcessId",
         /// Where it is mapped.
-        base_address: Vec<u64> = "ImageBase" wpa "Base Address",
+        base_address: Vec<u64> = "ImageBase",
         /// Its size in memory.
-        size_bytes: Vec<u64> = "ImageSize" wpa "Size",
+        size_bytes: Vec<u64> = "ImageSize",
         /// Its file, with a drive letter where the trace maps its volume to one.
         path: Text = "FileName; SysConfigEx VolumeMapping" wpa "Image Path",
         /// Its file as the kernel names it.
         nt_path: Text = "FileName",
         /// Link time of its file, or a hash where builds are reproducible.
-        time_date_stamp: Nullable<u32> = "TimeDateStamp; ImageId: TimeDateStamp"
-            wpa "Image TimeDateStamp",
+        time_date_stamp: Nullable<u32> = "TimeDateStamp; ImageId: TimeDateStamp",
         /// Checksum of its file.
-        checksum: Nullable<u32> = "ImageChecksum" wpa "Image Checksum",
+        checksum: Nullable<u32> = "ImageChecksum",
         /// Where its file asks to be mapped.
         default_base: Nullable<u64> = "DefaultBase",
         /// Signing level: 0 unchecked, 1 unsigned, 2 enterprise, 4 Authenticode, 6 store,
@@ -49,23 +48,23 @@ table! {
         /// 4 catalog uncached, 5 catalog hint, 6 package catalog. Since version 3.
         signature_type: Nullable<u8> = "SignatureType",
         /// The name its file was linked with.
-        original_file_name: Text = "ImageId: OriginalFileName" wpa "Original File Name",
+        original_file_name: Text = "ImageId: OriginalFileName",
         /// Identity of the PDB that describes it.
-        pdb_guid: Text = "DbgIdRSDS: GuidSig" wpa "PDB Guid",
+        pdb_guid: Text = "DbgIdRSDS: GuidSig",
         /// How often that PDB was rewritten.
-        pdb_age: Nullable<u32> = "DbgIdRSDS: Age" wpa "PDB Age",
+        pdb_age: Nullable<u32> = "DbgIdRSDS: Age",
         /// Path of the PDB as the linker knew it.
-        pdb_path: Text = "DbgIdRSDS: PdbFileName" wpa "PDB Name",
+        pdb_path: Text = "DbgIdRSDS: PdbFileName",
         /// Version of its file.
-        file_version: Text = "FileVersion: FileVersion" wpa "File Version",
+        file_version: Text = "FileVersion: FileVersion",
         /// Version of its product.
-        product_version: Text = "FileVersion: ProductVersion" wpa "Product Version",
+        product_version: Text = "FileVersion: ProductVersion",
         /// Its product.
-        product_name: Text = "FileVersion: ProductName" wpa "Product Name",
+        product_name: Text = "FileVersion: ProductName",
         /// Who made it.
-        company_name: Text = "FileVersion: CompanyName" wpa "Company Name",
+        company_name: Text = "FileVersion: CompanyName",
         /// What it is for.
-        file_description: Text = "FileVersion: FileDescription" wpa "File Description",
+        file_description: Text = "FileVersion: FileDescription",
     }
 }
 

@@ -32,11 +32,11 @@ table! {
         exclusive_ns: Nullable<i64> = "duration_ns less nested rows of the CPU"
             wpa "Exclusive Duration",
         /// Service routines since Windows Vista: the interrupt vector.
-        vector: Nullable<u16> = "Vector" wpa "Interrupt Vector",
+        vector: Nullable<u16> = "Vector",
         /// Service routines: 1 if the routine claimed the interrupt.
         return_value: Nullable<u32> = "ReturnValue",
         /// `msi`: the number of the message.
-        message_number: Nullable<u32> = "MessageNumber" wpa "Message Index",
+        message_number: Nullable<u32> = "MessageNumber",
     }
 }
 

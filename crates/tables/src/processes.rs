@@ -37,17 +37,17 @@ table! {
         /// Its command line.
         command_line: Text = "CommandLine" wpa "Command Line",
         /// Full name of the package it belongs to.
-        package_full_name: Text = "PackageFullName" wpa "Package Full Name",
+        package_full_name: Text = "PackageFullName",
         /// Its application id within the package.
-        application_id: Text = "ApplicationId" wpa "Package Relative App Id",
+        application_id: Text = "ApplicationId",
         /// Its user as `S-1-5-…`.
-        user_sid: Text = "UserSID" wpa "User Sid",
+        user_sid: Text = "UserSID",
         /// Bits: 1 has a package, 2 WOW64, 4 protected, 8 packaged.
         flags: Nullable<u32> = "Flags",
         /// Its exit status.
-        exit_status: Nullable<i32> = "Process End: ExitStatus" wpa "Exit Code",
+        exit_status: Nullable<i32> = "Process End: ExitStatus",
         /// Address of the kernel's process object.
-        unique_key: Nullable<u64> = "UniqueProcessKey" wpa "Unique Process Object Key",
+        unique_key: Nullable<u64> = "UniqueProcessKey",
         /// Physical address of its page tables.
         directory_table_base: Nullable<u64> = "DirectoryTableBase",
         /// When its object was freed, after the last handle to it was closed, if that was long
@@ -110,17 +110,22 @@ impl Row {
             process.user_sid.map(|sid| Value::Sid(sid).to_string()),
         );
         self.flags = self.flags.or(process.flags);
-        self.unique_key = self.unique_key.or(process.unique_key);
+        self.unique_key = self.unique_key.or(key(process));
         self.directory_table_base = self.directory_table_base.or(process.directory_table_base);
     }
 
     /// Whether an event can be about this process rather than another of its id.
     fn is(&self, process: &Process<'_>) -> bool {
-        match (self.unique_key, process.unique_key) {
+        match (self.unique_key, key(process)) {
             (Some(mine), Some(other)) => mine == other,
             _ => !self.over,
         }
     }
+}
+
+/// The key that tells the process from others of its id; 0 says nothing.
+fn key(process: &Process<'_>) -> Option<u64> {
+    process.unique_key.filter(|key| *key != 0)
 }
 
 impl Processes {
@@ -160,7 +165,7 @@ impl Processes {
                 .filter(|row| rows[*row].is(&process));
             // Without a key, a second start tells of a second process, and a freed object of the
             // one that ended.
-            let present = match (event.opcode(), process.unique_key) {
+            let present = match (event.opcode(), key(&process)) {
                 (START, None) => None,
                 (DEFUNCT, None) => latest.get(&process.process_id).copied(),
                 _ => present,

@@ -13,7 +13,7 @@ table! {
         /// When the thread became ready.
         time_ns: Vec<i64> = "ReadyThread: header time" wpa "Ready Time (s)",
         /// The CPU that made it ready.
-        cpu: Vec<u16> = "ReadyThread: CPU of the buffer" wpa "Readying Cpu",
+        cpu: Vec<u16> = "ReadyThread: CPU of the buffer",
         /// The thread that became ready.
         thread_id: Vec<u32> = "ReadyThread: TThreadId" wpa "New Thread Id",
         /// Why its priority is adjusted: 0 not at all, 1 end of a wait, 2 boost.

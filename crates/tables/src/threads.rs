@@ -19,25 +19,25 @@ table! {
         /// When an event first told of the thread.
         first_seen_ns: Vec<i64> = "first event: header time",
         /// When it started; unknown if before the trace.
-        start_ns: Nullable<i64> = "Thread Start: header time" wpa "Create Time (s)",
+        start_ns: Nullable<i64> = "Thread Start: header time",
         /// When it ended; unknown if after the trace.
-        end_ns: Nullable<i64> = "Thread End: header time" wpa "Exit Time (s)",
+        end_ns: Nullable<i64> = "Thread End: header time",
         /// Its id.
         thread_id: Vec<u32> = "TThreadId" wpa "Thread Id",
         /// Its process.
         process_id: Vec<u32> = "ProcessId" wpa "Process Id",
         /// The thread that started it.
-        creator_thread_id: Nullable<u32> = "Thread Start: header thread" wpa "Parent Thread Id",
+        creator_thread_id: Nullable<u32> = "Thread Start: header thread",
         /// The process of the thread that started it.
-        creator_process_id: Nullable<u32> = "Thread Start: header process" wpa "Parent Process Id",
+        creator_process_id: Nullable<u32> = "Thread Start: header process",
         /// Its name. Since Windows 10.
         name: Text = "ThreadName; SetName" wpa "Thread Name",
         /// Where its own code begins.
-        win32_start_address: Nullable<u64> = "Win32StartAddr" wpa "Thread Start Address",
+        win32_start_address: Nullable<u64> = "Win32StartAddr",
         /// Where the kernel started it. Before Windows 8.
         start_address: Nullable<u64> = "StartAddr",
         /// The CPUs of its group that it may run on. Since version 3 (Windows 7).
-        affinity: Nullable<u64> = "Affinity" wpa "Affinity",
+        affinity: Nullable<u64> = "Affinity",
         /// Where its kernel stack begins.
         stack_base: Nullable<u64> = "StackBase",
         /// Where its kernel stack ends.
@@ -49,15 +49,15 @@ table! {
         /// Address of its environment block.
         teb: Nullable<u64> = "TebBase",
         /// Number of the service it works for; 0 for none.
-        sub_process_tag: Nullable<u32> = "SubProcessTag" wpa "SubProcess Tag",
+        sub_process_tag: Nullable<u32> = "SubProcessTag",
         /// The service it works for.
-        service: Text = "Services: ServiceName, by ProcessId and SubProcessTag" wpa "Service",
+        service: Text = "Services: ServiceName, by ProcessId and SubProcessTag",
         /// Base priority, 0 to 31.
-        base_priority: Nullable<u8> = "BasePriority" wpa "Base Priority",
+        base_priority: Nullable<u8> = "BasePriority",
         /// Priority of its memory, 0 to 7.
         page_priority: Nullable<u8> = "PagePriority" wpa "Page Priority",
         /// Priority of its I/O: 0 very low, 1 low, 2 normal, 3 high, 4 critical.
-        io_priority: Nullable<u8> = "IoPriority" wpa "IO Priority",
+        io_priority: Nullable<u8> = "IoPriority",
     }
 }
 
