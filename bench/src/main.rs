@@ -1,103 +1,290 @@
-//! Scratch.
-use etl::*;
+//! `cargo xtask bench`: how fast laglab is, beside a physical limit and beside its peers.
+//!
+//! Every figure stands beside what it is compared with, measured in the same run and in turn, as
+//! a ratio of medians: the machines are shared and noisy, absolute times mean little.
+
+mod generate;
+mod process;
+mod unit;
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::fs;
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
-fn main() {
-    let args: Vec<String> = std::env::args().collect();
-    if args[1] == "gen" {
-        generate(&args[2]);
-        return;
+
+use etl::compress::decompress;
+use etl::{BufferReader, Trace};
+
+/// Times each thing is measured, in turn with the others; the median counts.
+const ROUNDS: usize = 7;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+fn main() -> Outcome<()> {
+    let mut args = std::env::args().skip(1).map(PathBuf::from);
+    let (Some(laglab), Some(scratch), Some(data)) = (args.next(), args.next(), args.next()) else {
+        return Err("usage: bench LAGLAB SCRATCH_FOLDER DATA_FOLDER [PEERS_PYTHON]".into());
+    };
+    let python = args.next();
+    fs::create_dir_all(&scratch)?;
+    let mut report = String::new();
+    reading(&mut report, &scratch, &data)?;
+    decompression(&mut report, &data)?;
+    memory(&mut report, &laglab, &scratch)?;
+    match python {
+        Some(python) => peers(&mut report, &laglab, &python, &data)?,
+        None => report += "\n## Peers\n\nNot measured: no Python with the peers was given.\n",
     }
-    let path = &args[1];
-    let len = std::fs::metadata(path).unwrap().len() as f64;
-    for _ in 0..3 {
-        let t = Instant::now();
-        let f = std::fs::File::open(path).unwrap();
-        #[allow(unsafe_code)]
-        let m = unsafe { memmap2::Mmap::map(&f).unwrap() };
-        let mut sum = 0u64;
-        for c in m.chunks_exact(8) {
-            sum = sum.wrapping_add(u64::from_le_bytes(c.try_into().unwrap()));
+    print(&report);
+    Ok(())
+}
+
+#[allow(clippy::print_stdout)]
+fn print(report: &str) {
+    print!("{report}");
+}
+
+/// Median seconds of each task, all run in turn.
+fn medians<const N: usize>(mut tasks: [&mut dyn FnMut(); N]) -> [f64; N] {
+    let mut times = [const { Vec::new() }; N];
+    for _ in 0..ROUNDS {
+        for (task, times) in tasks.iter_mut().zip(&mut times) {
+            let start = Instant::now();
+            task();
+            times.push(start.elapsed().as_secs_f64());
         }
-        std::hint::black_box(sum);
-        drop(m);
-        let unit = t.elapsed().as_secs_f64();
-        let t = Instant::now();
-        let trace =
-            Trace::from_sources(vec![("x".into(), Box::new(FileSource::new(f).unwrap()))]).unwrap();
-        let open = t.elapsed().as_secs_f64();
-        let t = Instant::now();
-        let mut r = BufferReader::new(&trace);
-        let mut n = 0u64;
-        let mut s = 0i64;
-        for b in trace.buffers() {
-            for e in r.read(b) {
-                n += 1;
-                s = s.wrapping_add(e.raw_time());
-            }
-        }
-        std::hint::black_box(s);
-        let walk = t.elapsed().as_secs_f64();
-        let t = Instant::now();
-        let mut w = trace.events();
-        let mut m2 = 0u64;
-        while let Some(e) = w.next() {
-            m2 += 1;
-            s = s.wrapping_add(e.raw_time());
-        }
-        std::hint::black_box(s);
-        let merge = t.elapsed().as_secs_f64();
-        println!(
-            "unit {:.1} GB/s; open {:.2}u; walk {:.2}u ({:.1} GB/s, {:.1} Mev/s); merge {:.2}u ({:.1} GB/s {:.1} Mev/s) n={n} {m2}",
-            len / unit / 1e9,
+    }
+    times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    })
+}
+
+/// Walks and column building, in units of mapping and summing the file.
+fn reading(report: &mut String, scratch: &Path, data: &Path) -> Outcome<()> {
+    *report += "\n## Reading\n\nOne unit is mapping the file and summing its bytes on one thread. \
+        Medians; the limit is in brackets.\n\n\
+        | file | MB | M events | unit GB/s | open | walk per CPU (3) | time order (10) | \
+        columns, all threads (20) |\n|---|---|---|---|---|---|---|---|\n";
+    let made = scratch.join("mixed-1g.etl");
+    generate::write(&made, 1 << 30, false)?;
+    let packed = scratch.join("mixed-compressed.etl");
+    generate::write(&packed, 1 << 28, true)?;
+    let real = [
+        "gpuvis__wintracecmd.etl",
+        "etwanalyzer__TraceLoggingTester.etl",
+        "perfview__net.4.5.x86-win7.etl",
+        "perfview__net.4.5.2.x64.etl",
+        "filtrace__etw.etl",
+    ];
+    for path in [made, packed]
+        .into_iter()
+        .chain(real.map(|name| data.join("etl").join(name)))
+    {
+        let trace = etl::open(std::slice::from_ref(&path))?;
+        let mut events = 0;
+        let [unit, open, walk, order, columns] = medians([
+            &mut || {
+                black_box(unit::map_and_sum(&path).unwrap_or(0));
+            },
+            &mut || {
+                black_box(etl::open(std::slice::from_ref(&path)).is_ok());
+            },
+            &mut || events = walk_per_cpu(&trace),
+            &mut || walk_in_time_order(&trace),
+            &mut || build_columns(&trace),
+        ]);
+        let size = trace.size_bytes() as f64;
+        writeln!(
+            report,
+            "| {} | {:.1} | {:.2} | {:.1} | {:.2} | {:.2} ({:.1} GB/s, {:.0} M/s) | {:.2} \
+             ({:.1} GB/s, {:.0} M/s) | {:.2} ({:.1} GB/s) |",
+            path.file_name().unwrap_or_default().to_string_lossy(),
+            size / 1e6,
+            events as f64 / 1e6,
+            size / unit / 1e9,
             open / unit,
             walk / unit,
-            len / walk / 1e9,
-            n as f64 / walk / 1e6,
-            merge / unit,
-            len / merge / 1e9,
-            m2 as f64 / merge / 1e6
-        );
+            size / walk / 1e9,
+            events as f64 / walk / 1e6,
+            order / unit,
+            size / order / 1e9,
+            events as f64 / order / 1e6,
+            columns / unit,
+            size / columns / 1e9,
+        )?;
     }
+    Ok(())
 }
-fn generate(path: &str) {
-    use etl::write::*;
-    let f = std::fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .open(path)
-        .unwrap();
-    let mut w = Writer::new(
-        std::io::BufWriter::new(f),
-        Session {
-            processors: 16,
-            start: 133_000_000_000_000_000,
-            ..Session::default()
-        },
-    )
-    .unwrap();
-    let mut x = 1u64;
-    let t = Instant::now();
-    for i in 0..12_500_000i64 {
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        let cpu = (x % 16) as u16;
-        let n = [28usize, 16, 16, 24, 200][(x >> 8) as usize % 5];
-        let p = [x as u8; 200];
-        w.kernel(
-            cpu,
-            KernelEvent {
-                hook: 0x0524,
-                version: 5,
-                time: i * 10,
-                thread: if n == 200 { Some((1, 2)) } else { None },
-            },
-            &p[..n],
-        )
-        .unwrap();
+
+fn walk_per_cpu(trace: &Trace) -> u64 {
+    let mut reader = BufferReader::new(trace);
+    let (mut events, mut sum) = (0, 0i64);
+    for stream in trace.streams() {
+        for buffer in stream.buffers() {
+            for event in reader.read(buffer) {
+                events += 1;
+                sum = sum.wrapping_add(event.raw_time());
+            }
+        }
     }
-    w.finish().unwrap();
-    println!("wrote in {:?}", t.elapsed());
+    black_box(sum);
+    events
+}
+
+fn walk_in_time_order(trace: &Trace) {
+    let mut events = trace.events();
+    let mut sum = 0i64;
+    while let Some(event) = events.next() {
+        sum = sum.wrapping_add(event.raw_time());
+    }
+    black_box(sum);
+}
+
+fn build_columns(trace: &Trace) {
+    use tables::Table::{ContextSwitches, Interrupts, Samples};
+    let built = tables::build(
+        trace,
+        &[ContextSwitches, Samples, Interrupts],
+        Default::default(),
+    );
+    black_box(built.is_ok());
+}
+
+/// Decompression of the XPRESS buffers of the real compressed traces, in bytes of output.
+fn decompression(report: &mut String, data: &Path) -> Outcome<()> {
+    *report += "\n## XPRESS decompression\n\nOne thread, output bytes; at least 800 MB/s is asked \
+        for.\n\n| file | MB out | MB/s | beside copying the output |\n|---|---|---|---|\n";
+    for name in ["perfview__net.4.5.2.x64.etl", "filtrace__etw.etl"] {
+        let path = data.join("etl").join(name);
+        let bytes = fs::read(&path)?;
+        let trace = etl::open(&[path])?;
+        let blocks: Vec<_> = trace
+            .buffers()
+            .iter()
+            .filter(|b| b.is_compressed())
+            .map(|b| {
+                let at = b.offset as usize;
+                let format = trace.segments()[usize::from(b.segment)].compression;
+                let block = &bytes[at + etl::BUFFER_HEADER_SIZE..at + b.stored_size as usize];
+                (
+                    format,
+                    block,
+                    b.valid_size as usize - etl::BUFFER_HEADER_SIZE,
+                )
+            })
+            .collect();
+        let total: usize = blocks.iter().map(|b| b.2).sum();
+        let mut output = vec![0; 16 << 20];
+        let source = vec![1; 16 << 20];
+        let mut copy = vec![0; 16 << 20];
+        let [time, copied] = medians([
+            &mut || {
+                for (format, block, size) in &blocks {
+                    black_box(decompress(*format, block, &mut output[..*size]).is_ok());
+                }
+            },
+            &mut || {
+                for (_, _, size) in &blocks {
+                    copy[..*size].copy_from_slice(black_box(&source[..*size]));
+                }
+            },
+        ]);
+        let total = total as f64 / 1e6;
+        writeln!(
+            report,
+            "| {name} | {total:.1} | {:.0} | {:.1} x its time |",
+            total / time,
+            time / copied
+        )?;
+    }
+    Ok(())
+}
+
+/// Whole runs of the program on three sizes: time grows with the size, memory does not.
+fn memory(report: &mut String, laglab: &Path, scratch: &Path) -> Outcome<()> {
+    *report += "\n## Whole commands on large files\n\nMedian of 3 runs; peak resident memory (at \
+        most 150 MB is asked for).\n\n| command | 1 GiB | 2 GiB | 4 GiB |\n|---|---|---|---|\n";
+    let mut files = Vec::new();
+    for gib in [1u64, 2, 4] {
+        let path = scratch.join(format!("mixed-{gib}g.etl"));
+        generate::write(&path, gib << 30, false)?;
+        files.push(path);
+    }
+    let commands: [&[&str]; 3] = [
+        &["info"],
+        &["stats", "--json"],
+        // A filter that nothing passes: every event is read in time order, none is printed.
+        &["events", "--event", "no such event"],
+    ];
+    for command in commands {
+        write!(report, "| `laglab {}` |", command.join(" "))?;
+        for file in &files {
+            let mut args: Vec<&std::ffi::OsStr> = command.iter().map(|a| a.as_ref()).collect();
+            args.insert(1, file.as_os_str());
+            let run = process::median(laglab, &args, 3)?;
+            write!(
+                report,
+                " {:.2} s, {:.0} MB |",
+                run.seconds,
+                run.peak_bytes as f64 / 1e6
+            )?;
+        }
+        *report += "\n";
+    }
+    for file in &files[1..] {
+        fs::remove_file(file)?;
+    }
+    Ok(())
+}
+
+/// The public readers that run here, each as its own process on the same file.
+fn peers(report: &mut String, laglab: &Path, python: &Path, data: &Path) -> Outcome<()> {
+    *report += "\n## Peers\n\nWhole processes that count a trace's events. `laglab stats` also \
+        groups them by class, version and provider.\n\n\
+        | file | laglab stats | peer | events equal | peer / laglab |\n|---|---|---|---|---|\n";
+    let scripts = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/peers"));
+    let files = [
+        "gpuvis__wintracecmd.etl",
+        "perfview__net.4.5.2.x64.etl",
+        "perfview__net.4.5.x86-win7.etl",
+        "perfview__diaghub__diaghub.kernel.1.etl",
+    ];
+    for name in files {
+        let path = data.join("etl").join(name);
+        let ours = process::median(
+            laglab,
+            &["stats".as_ref(), path.as_os_str(), "--json".as_ref()],
+            5,
+        )?;
+        let stats: serde_json::Value = serde_json::from_slice(&ours.output)?;
+        let events = stats["total_events"].as_u64().unwrap_or(0);
+        for (peer, script) in [
+            ("dissect.etl", "dissect_etl.py"),
+            ("etl-parser", "etl_parser.py"),
+        ] {
+            let args = [
+                scripts.join(script).into_os_string(),
+                path.clone().into_os_string(),
+            ];
+            let args: Vec<&std::ffi::OsStr> = args.iter().map(|a| a.as_os_str()).collect();
+            let run = process::median(python, &args, 1)?;
+            let counted = String::from_utf8_lossy(&run.output).trim().parse::<u64>();
+            let equal = match counted {
+                Ok(n) if n == events => format!("yes, {n}"),
+                Ok(n) => format!("no: {n}, we {events}"),
+                Err(_) => "it fails".to_owned(),
+            };
+            writeln!(
+                report,
+                "| {name} | {:.3} s | {peer} {:.2} s | {equal} | {:.0} |",
+                ours.seconds,
+                run.seconds,
+                run.seconds / ours.seconds
+            )?;
+        }
+    }
+    Ok(())
 }

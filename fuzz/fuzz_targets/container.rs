@@ -5,14 +5,24 @@ use etl::{BufferReader, Trace};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    let source = vec![("fuzz".to_owned(), Box::new(data.to_vec()) as Box<dyn etl::Source>)];
-    let Ok(trace) = Trace::from_sources(source) else { return };
+    let source = vec![(
+        "fuzz".to_owned(),
+        Box::new(data.to_vec()) as Box<dyn etl::Source>,
+    )];
+    let Ok(trace) = Trace::from_sources(source) else {
+        return;
+    };
     let mut reader = BufferReader::new(&trace);
     let mut count = 0u64;
     for buffer in trace.buffers() {
         for event in reader.read(buffer) {
             count += 1;
-            let _ = (event.payload(), event.time_ns(), event.guid(), event.thread_id());
+            let _ = (
+                event.payload(),
+                event.time_ns(),
+                event.guid(),
+                event.thread_id(),
+            );
             let _ = event.extended_items().count() + event.counters().count();
         }
     }

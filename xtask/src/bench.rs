@@ -1,10 +1,107 @@
 //! `cargo xtask bench`: how fast laglab is, beside a peer or a physical limit.
 
-/// Runs the named benchmarks.
+use std::path::PathBuf;
+
+use crate::command;
+
+/// Builds laglab for release, runs the benchmarks of `bench/` and keeps their report in
+/// `bench/runs/`, named by date and machine.
 ///
 /// # Errors
 ///
-/// Always, as yet: there are no benchmarks.
+/// When something cannot be built or run, or `../shared/data` is missing.
 pub(crate) fn run() -> Result<(), String> {
-    Err("there are no benchmarks yet".to_owned())
+    let data = command::root().join("../shared/data");
+    if !data.is_dir() {
+        return Err("../shared/data is missing: the benchmarks read its traces".to_owned());
+    }
+    command::run(&mut command::cargo(&[
+        "build",
+        "--release",
+        "--package",
+        "app",
+        "--package",
+        "bench",
+    ]))?;
+    let release = command::target().join("release");
+    let scratch = command::target().join("bench");
+    let mut bench = command::program(release.join("bench"));
+    bench
+        .arg(release.join("laglab"))
+        .arg(scratch.join("files"))
+        .arg(&data);
+    bench.arg(peers(&scratch)?);
+    let results = command::read(&mut bench)?;
+    let line = |program: &str, arguments: &[&str]| -> String {
+        let text = command::read(command::program(program).args(arguments)).unwrap_or_default();
+        text.lines().next().unwrap_or("unknown").trim().to_owned()
+    };
+    let date = line("date", &["-u", "+%Y-%m-%d"]);
+    let commit = line("git", &["rev-parse", "--short", "HEAD"]);
+    let machine = machine();
+    let report = format!(
+        "# Benchmarks of {date}\n\nMachine: {machine}. Commit {commit}. {}.\n{results}",
+        line("rustc", &["--version"])
+    );
+    let name: String = machine
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() {
+                c.to_ascii_lowercase()
+            } else {
+                '-'
+            }
+        })
+        .collect();
+    let folder = command::root().join("bench/runs");
+    let path = folder.join(format!(
+        "{date}-{}.md",
+        name.split("--").next().unwrap_or("machine")
+    ));
+    std::fs::create_dir_all(&folder)
+        .and_then(|()| std::fs::write(&path, &report))
+        .map_err(|error| format!("{}: {error}", path.display()))?;
+    print!("{report}");
+    println!("\nWritten to {}", path.display());
+    Ok(())
+}
+
+/// Processor, cores and memory of this machine, as far as the system says.
+fn machine() -> String {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let field = |text: &str, name: &str| -> Option<String> {
+        let line = text.lines().find(|line| line.starts_with(name))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    let model = field(&read("/proc/cpuinfo"), "model name")
+        .unwrap_or_else(|| std::env::consts::ARCH.into());
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let memory = field(&read("/proc/meminfo"), "MemTotal")
+        .and_then(|kb| kb.trim_end_matches(" kB").parse::<u64>().ok())
+        .map_or(String::new(), |kb| format!(", {} GB", kb >> 20));
+    format!(
+        "{model}, {threads} threads{memory}, {}",
+        std::env::consts::OS
+    )
+}
+
+/// A Python with the peers installed, in a virtual environment of its own.
+fn peers(scratch: &std::path::Path) -> Result<PathBuf, String> {
+    let python = scratch.join("peers/bin/python");
+    if !python.is_file() {
+        command::run(
+            command::program("python3")
+                .args(["-m", "venv"])
+                .arg(scratch.join("peers")),
+        )?;
+        command::run(command::program(&python).args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "etl-parser==1.0.1",
+            "dissect.etl==3.14",
+        ]))?;
+    }
+    Ok(python)
 }

@@ -6,7 +6,7 @@
 use crate::le;
 
 /// Bytes of a buffer header; the first event follows it.
-pub(crate) const HEADER_SIZE: usize = 0x48;
+pub const HEADER_SIZE: usize = 0x48;
 
 /// The largest buffer that is believed. Windows allows 16 MiB; the rest is headroom.
 pub(crate) const MAX_BUFFER: u32 = 64 << 20;

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::archive::ArchiveError;
+
 /// Why nothing of a trace can be read. Whatever is less than that is [`crate::Damage`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -13,14 +15,17 @@ pub enum OpenError {
     #[error("more than 65,535 files were given as one trace")]
     TooManyFiles,
     /// The file has no bytes.
-    #[error("{name}: the file is empty")]
+    #[error(
+        "{name}: the file is empty; was it copied whole, and had its session written anything?"
+    )]
     Empty {
         /// File concerned.
         name: String,
     },
     /// The file is not a log.
     #[error(
-        "{name}: not an .etl trace: no buffer header in the file, which begins {}",
+        "{name}: is not an .etl trace: no buffer header in the file, which begins {}; give an \
+         .etl, or an .etl.zip, .diagsession or .cab that holds one",
         hex(first)
     )]
     NotATrace {
@@ -29,16 +34,41 @@ pub enum OpenError {
         /// Its first bytes.
         first: Vec<u8>,
     },
+    /// The path leads nowhere.
+    #[error("{name}: there is no such file; check the path")]
+    NotFound {
+        /// Path concerned.
+        name: String,
+    },
+    /// The system does not let this user read the file.
+    #[error(
+        "{name}: permission denied; make the file readable for this user (traces are often left \
+         by an administrator)"
+    )]
+    NoPermission {
+        /// Path concerned.
+        name: String,
+    },
     /// The path names something that is not a file.
-    #[error("{name}: is {what}, not a file")]
+    #[error("{name}: is {what}, not a file; {advice}")]
     NotAFile {
         /// Path concerned.
         name: String,
         /// What it is.
         what: &'static str,
+        /// What to do instead.
+        advice: &'static str,
+    },
+    /// The file is an archive, but no trace could be taken out of it.
+    #[error("{name}: {error}")]
+    Archive {
+        /// File concerned.
+        name: String,
+        /// What went wrong.
+        error: ArchiveError,
     },
     /// The file could not be read.
-    #[error("{name}: {error}")]
+    #[error("{name}: cannot be read: {error}")]
     Io {
         /// File concerned.
         name: String,

@@ -17,9 +17,9 @@ use crate::text::Utf16;
 use crate::wpp::{self, TmfError, TmfSet};
 use crate::{built_in, kernel, tracelogging};
 
-/// TraceLogging schemas kept parsed. A trace has some hundred; a hostile one may have a new one
-/// in every event, which are then parsed anew each time.
-const MAX_CACHED_SCHEMAS: usize = 1 << 16;
+/// Bytes of TraceLogging schemas kept parsed. A trace has some hundred schemas of some hundred
+/// bytes; a hostile one may have a new one in every event, which are then parsed anew each time.
+const MAX_CACHED_BYTES: usize = 4 << 20;
 
 /// Faults of metadata kept; further ones are of no more use.
 const MAX_FAULTS: usize = 1000;
@@ -47,7 +47,11 @@ pub struct Decoder {
 }
 
 /// Parsed TraceLogging schemas, by provider and the bytes they were parsed from.
-type SelfDescribed = HashMap<Guid, HashMap<Box<[u8]>, Arc<Schema>>>;
+#[derive(Debug, Default)]
+struct SelfDescribed {
+    schemas: HashMap<Guid, HashMap<Box<[u8]>, Arc<Schema>>>,
+    bytes: usize,
+}
 
 /// Providers known from manifests.
 #[derive(Debug, Default)]
@@ -142,8 +146,9 @@ impl Decoder {
     fn learn_metadata(&mut self, event: &Event<'_>) {
         let outcome = match event.opcode() {
             Some(EVENT_INFO_OPCODE) => parse_event_info(event.payload()).map(|info| {
-                // TraceLogging events describe themselves, and have no id to find them by.
-                if info.schema.source != Source::TraceLogging {
+                // TraceLogging events describe themselves, and like classic ones have no id to find
+                // them by.
+                if info.schema.source != Source::TraceLogging && info.class.is_none() {
                     let d = info.descriptor;
                     let key = (info.schema.provider, d.id, d.version);
                     self.described.insert(key, Arc::new(info.schema));
@@ -307,7 +312,7 @@ impl Decoder {
         let blob = items
             .find(|i| i.ext_type == ext_type::TRACELOGGING_SCHEMA)?
             .data;
-        let known = |known: &SelfDescribed| known.get(&provider)?.get(blob).cloned();
+        let known = |cache: &SelfDescribed| cache.schemas.get(&provider)?.get(blob).cloned();
         if let Some(schema) = self
             .self_described
             .read()
@@ -318,9 +323,11 @@ impl Decoder {
         }
         let schema = Arc::new(tracelogging::schema(event)?.ok()?);
         if let Ok(mut cache) = self.self_described.write()
-            && cache.values().map(HashMap::len).sum::<usize>() < MAX_CACHED_SCHEMAS
+            && cache.bytes < MAX_CACHED_BYTES
         {
+            cache.bytes += blob.len();
             cache
+                .schemas
                 .entry(provider)
                 .or_default()
                 .insert(blob.into(), schema.clone());

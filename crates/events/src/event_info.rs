@@ -7,10 +7,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use etl::{Descriptor, Event, Guid, le};
+use etl::{Descriptor, Guid, le};
 
 use crate::schema::{Count, Field, InType, Length, Schema, Source, ValueMap};
 use crate::tdh;
+use crate::text;
 
 /// Class GUID of the events that hold descriptions.
 pub const EVENT_METADATA: Guid = Guid::new(
@@ -26,8 +27,6 @@ pub const MAP_INFO_OPCODE: u8 = 33;
 
 /// Structs nested deeper than this are refused.
 const MAX_DEPTH: usize = 32;
-/// Faults kept. More would only repeat them.
-const MAX_FAULTS: usize = 1000;
 const HEADER_SIZE: usize = 112;
 const PROPERTY_SIZE: usize = 24;
 
@@ -102,6 +101,9 @@ pub struct EventInfo {
 }
 
 /// Reads a `TRACE_EVENT_INFO`.
+///
+/// # Errors
+/// If it is cut short, or its properties refer to what is not there or to each other in circles.
 pub fn parse_event_info(blob: &[u8]) -> Result<EventInfo, EventInfoError> {
     let truncated = |needed| EventInfoError::Truncated {
         what: "TRACE_EVENT_INFO",
@@ -188,6 +190,9 @@ pub fn parse_event_info(blob: &[u8]) -> Result<EventInfo, EventInfoError> {
 }
 
 /// Reads the payload of a map description: the provider whose map it is, and the map.
+///
+/// # Errors
+/// If it is cut short or maps something else than numbers.
 pub fn parse_map_info(payload: &[u8]) -> Result<(Guid, ValueMap), EventInfoError> {
     let found = payload.len();
     let truncated = |needed| EventInfoError::Truncated {
@@ -231,104 +236,6 @@ pub fn parse_map_info(payload: &[u8]) -> Result<(Guid, ValueMap), EventInfoError
             entries,
         },
     ))
-}
-
-/// Collects the descriptions in a trace, wherever they stand.
-#[derive(Debug, Default)]
-pub struct TraceMetadata {
-    infos: Vec<EventInfo>,
-    maps: HashMap<(Guid, Arc<str>), Arc<ValueMap>>,
-    faults: Vec<EventInfoError>,
-}
-
-/// What [`TraceMetadata`] found. Where an event is described twice, the first counts.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct CollectedMetadata {
-    /// Manifest events by provider, id and version.
-    pub events: HashMap<(Guid, u16, u8), Arc<Schema>>,
-    /// Classic events by class, opcode and version.
-    pub classic: HashMap<(Guid, u8, u8), Arc<Schema>>,
-    /// Descriptions that could not be read: each kind once, the first thousand.
-    pub faults: Vec<EventInfoError>,
-}
-
-impl TraceMetadata {
-    /// Nothing collected yet.
-    pub fn new() -> TraceMetadata {
-        TraceMetadata::default()
-    }
-
-    /// Takes `event` if it is a description, and says whether it is.
-    pub fn push(&mut self, event: &Event<'_>) -> bool {
-        let is_classic = event.descriptor().is_none();
-        match event.opcode() {
-            Some(opcode) if is_classic && event.guid() == Some(EVENT_METADATA) => {
-                self.push_payload(opcode, event.payload())
-            }
-            _ => false,
-        }
-    }
-
-    fn push_payload(&mut self, opcode: u8, payload: &[u8]) -> bool {
-        let result = match opcode {
-            EVENT_INFO_OPCODE => parse_event_info(payload).map(|info| self.infos.push(info)),
-            MAP_INFO_OPCODE => parse_map_info(payload).map(|(provider, map)| {
-                self.maps
-                    .entry((provider, map.name.clone()))
-                    .or_insert_with(|| Arc::new(map));
-            }),
-            _ => return false,
-        };
-        if let Err(fault) = result
-            && self.faults.len() < MAX_FAULTS
-            && !self.faults.contains(&fault)
-        {
-            self.faults.push(fault);
-        }
-        true
-    }
-
-    /// All that was found, with each field's map in place.
-    pub fn finish(self) -> CollectedMetadata {
-        let TraceMetadata {
-            infos,
-            maps,
-            faults,
-        } = self;
-        let mut collected = CollectedMetadata {
-            faults,
-            ..CollectedMetadata::default()
-        };
-        for EventInfo {
-            descriptor,
-            class,
-            mut schema,
-        } in infos
-        {
-            let provider = schema.provider;
-            resolve_maps(&mut schema.fields, &|name| {
-                maps.get(&(provider, name.into())).cloned()
-            });
-            let schema = Arc::new(schema);
-            let Descriptor {
-                id,
-                version,
-                opcode,
-                ..
-            } = descriptor;
-            match class {
-                Some(class) => collected
-                    .classic
-                    .entry((class, opcode, version))
-                    .or_insert(schema),
-                None => collected
-                    .events
-                    .entry((provider, id, version))
-                    .or_insert(schema),
-            };
-        }
-        collected
-    }
 }
 
 /// Replaces each field's named map by the one that `find` knows; drops those it does not know.
@@ -381,10 +288,7 @@ impl<'a> Strings<'a> {
             .position(|unit| *unit == [0, 0]);
         let Some(end) = end else { return Err(bad) };
         self.budget -= (end + 1) * 2;
-        let units = units[..end].iter().map(|unit| u16::from_le_bytes(*unit));
-        let text: String = char::decode_utf16(units)
-            .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
-            .collect();
+        let text = text::utf16(units[..end].as_flattened());
         // Names taken from message tables end in a blank.
         let text: Arc<str> = text.trim_end().into();
         self.known.insert(offset, text.clone());
@@ -645,43 +549,21 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_is_collected_in_any_order() {
-        let described = |id: u8, decoding_source: u8| {
-            let builder = Builder::new(1, 1)
-                .property("State", 0, [8, 8], [1, 4])
-                .map("States");
-            let mut blob = builder.build();
-            blob[16..32].fill(5);
-            (blob[32], blob[33], blob[37], blob[48]) = (id, 0, 44, decoding_source);
-            blob
-        };
-        let units: Vec<_> = "States\0On\0"
-            .encode_utf16()
-            .flat_map(u16::to_le_bytes)
-            .collect();
-        let numbers: Vec<_> = [24u32, 1, 1, 0, 38, 1]
-            .into_iter()
-            .flat_map(u32::to_le_bytes)
-            .collect();
-        let mut metadata = TraceMetadata::new();
-        assert!(metadata.push_payload(EVENT_INFO_OPCODE, &described(3, 0)));
-        assert!(metadata.push_payload(EVENT_INFO_OPCODE, &described(0, 1)));
-        assert!(metadata.push_payload(EVENT_INFO_OPCODE, &[0; 50]));
-        assert!(metadata.push_payload(EVENT_INFO_OPCODE, &[0; 50]));
-        let map = [&PROVIDER.0[..], &numbers, &units].concat();
-        assert!(metadata.push_payload(MAP_INFO_OPCODE, &map));
-        assert!(!metadata.push_payload(99, &map));
-        let collected = metadata.finish();
-        let event = &collected.events[&(PROVIDER, 3, 2)];
-        assert_eq!(
-            event.fields[0].map.as_ref().unwrap().entries,
-            [(1, "On".into())]
-        );
-        assert_eq!(
-            &*collected.classic[&(Guid([5; 16]), 44, 2)].fields[0].name,
-            "State"
-        );
-        assert_eq!((collected.events.len(), collected.faults.len()), (1, 1));
+    fn classic_events_are_told_apart_by_class_and_opcode() {
+        let mut blob = Builder::new(1, 1)
+            .header_text(92, "Name")
+            .property("State", 0, [8, 8], [1, 4])
+            .build();
+        let manifest = parse_event_info(&blob).unwrap();
+        assert_eq!((manifest.class, &*manifest.schema.name), (None, "Name"));
+        // The decoding source is WBEM: the name's place then holds an activity id's name.
+        blob[48] = 1;
+        blob[16..32].fill(5);
+        blob[37] = 44;
+        let classic = parse_event_info(&blob).unwrap();
+        assert_eq!(classic.class, Some(Guid([5; 16])));
+        assert_eq!(classic.descriptor.opcode, 44);
+        assert_eq!(&*classic.schema.name, "EventID(1337)");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use etl::{Event, Guid, le};
 
 use crate::manifest::{self, ManifestError, ManifestProvider, parse_manifest};
-use crate::schema::{Field, InType, Schema, Source};
+use crate::schema::Source;
 
 /// Event id of a manifest's chunks.
 pub const MANIFEST_EVENT_ID: u16 = 0xFFFE;
@@ -200,7 +200,7 @@ impl EventSourceManifests {
         if self.finished.contains(&manifest) {
             return;
         }
-        match parse(writer.provider, &manifest.1) {
+        match parse(&manifest.1) {
             Ok(providers) => {
                 self.fields += providers
                     .iter()
@@ -234,48 +234,18 @@ impl CollectedManifests {
     }
 }
 
-/// Reads a whole manifest that `provider` wrote.
-fn parse(provider: Guid, bytes: &[u8]) -> Result<Vec<ManifestProvider>, ManifestFaultKind> {
+/// Reads a whole manifest.
+fn parse(bytes: &[u8]) -> Result<Vec<ManifestProvider>, ManifestFaultKind> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| ManifestFaultKind::NotUtf8(error.valid_up_to()))?;
     // Writers pad the last chunk.
     let mut providers = parse_manifest(text.trim_end_matches('\0'))?;
     for described in &mut providers {
-        described
-            .events
-            .values_mut()
-            .for_each(|schema| schema.source = Source::EventSource);
-        if described.guid == provider {
-            let schema = chunk_schema(described);
-            described
-                .events
-                .entry((MANIFEST_EVENT_ID, 1))
-                .or_insert(schema);
+        for schema in described.events.values_mut() {
+            schema.source = Source::EventSource;
         }
     }
     Ok(providers)
-}
-
-/// The chunks' own schema, which no manifest lists.
-fn chunk_schema(provider: &ManifestProvider) -> Schema {
-    let field = |(name, in_type)| Field::new(name, in_type);
-    let fields = [
-        ("Format", InType::U8),
-        ("MajorVersion", InType::U8),
-        ("MinorVersion", InType::U8),
-        ("Magic", InType::U8),
-        ("TotalChunks", InType::U16),
-        ("ChunkNumber", InType::U16),
-        ("Manifest", InType::AnsiRest),
-    ];
-    Schema {
-        provider: provider.guid,
-        provider_name: Some(provider.name.clone()),
-        name: "ManifestData".into(),
-        message: None,
-        source: Source::EventSource,
-        fields: fields.map(field).into(),
-    }
 }
 
 #[cfg(test)]
@@ -327,10 +297,6 @@ mod tests {
                 .all(|schema| schema.source == Source::EventSource)
         );
         assert_eq!(&*provider.events[&(1, 0)].name, "Request/Start");
-        assert_eq!(
-            &*provider.events[&(MANIFEST_EVENT_ID, 1)].name,
-            "ManifestData"
-        );
     }
 
     #[test]

@@ -120,6 +120,9 @@ pub enum ManifestProblem {
 ///
 /// Schemas have [`Source::UserManifest`]. Where two events have the same id and version, the
 /// first counts.
+///
+/// # Errors
+/// If the text is no manifest, or describes an event in a way that is not defined; says where.
 pub fn parse_manifest(xml: &str) -> Result<Vec<ManifestProvider>, ManifestError> {
     let at_start = |problem| ManifestError {
         line: 1,

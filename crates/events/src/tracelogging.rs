@@ -60,6 +60,9 @@ pub struct ProviderTraits<'a> {
 }
 
 /// The schema that an event carries, or `None` if it carries none.
+///
+/// # Errors
+/// As [`parse_schema`].
 pub fn schema(event: &Event<'_>) -> Option<Result<Schema, TraceLoggingError>> {
     let mut blob = None;
     let mut traits = None;
@@ -102,6 +105,9 @@ pub fn provider_traits(blob: &[u8]) -> Option<ProviderTraits<'_>> {
 }
 
 /// Reads the data of extended item 11: the event's name and its fields.
+///
+/// # Errors
+/// If the blob is cut short, nests structs too deeply or has a type that is not defined.
 pub fn parse_schema(blob: &[u8]) -> Result<(Arc<str>, Vec<Field>), TraceLoggingError> {
     let truncated = TraceLoggingError::Truncated {
         expected: "the schema's size",

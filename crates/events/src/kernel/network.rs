@@ -53,9 +53,10 @@ pub struct NetworkEvent {
     pub process_id: u32,
     /// Bytes of data.
     pub size: u32,
-    /// The event's destination address and port.
+    /// What the event calls its destination: of TCP the remote end, also where data was received
+    /// (seen in real traces); of UDP where the datagram went.
     pub destination: SocketAddr,
-    /// The event's source address and port.
+    /// What the event calls its source: of TCP the local end, of UDP where the datagram came from.
     pub source: SocketAddr,
     /// When a TCP send started and ended, in the units the event has; other events lack it.
     pub send_times: Option<(u32, u32)>,

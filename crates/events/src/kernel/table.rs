@@ -31,7 +31,8 @@ struct Opcode {
 
 struct Table {
     classes: Vec<Class>,
-    by_group: HashMap<u8, usize>,
+    /// Index of each group's class, by group.
+    by_group: Vec<Option<usize>>,
     by_guid: HashMap<Guid, usize>,
     hooks: HashMap<u16, &'static str>,
 }
@@ -39,9 +40,8 @@ struct Table {
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let classes = parse_events(include_str!("../../data/kernel-events.txt"));
     Table {
-        by_group: (0..)
-            .zip(&classes)
-            .filter_map(|(i, class)| Some((class.group?, i)))
+        by_group: (0..=u8::MAX)
+            .map(|group| classes.iter().position(|class| class.group == Some(group)))
             .collect(),
         by_guid: (0..)
             .zip(&classes)
@@ -60,7 +60,7 @@ pub fn classes() -> &'static [Class] {
 impl Class {
     /// The class of a hook group.
     pub fn of_group(group: u8) -> Option<&'static Class> {
-        TABLE.by_group.get(&group).map(|i| &TABLE.classes[*i])
+        TABLE.by_group[usize::from(group)].map(|i| &TABLE.classes[i])
     }
 
     /// The class of a GUID.

@@ -1,0 +1,169 @@
+//! `laglab events`.
+
+use std::io::{self, Write};
+
+use clap::ValueEnum;
+use etl::{Event, Trace};
+use events::{Decoded, Decoder};
+
+use super::Failure;
+use super::open::TraceFiles;
+use crate::event_filter::{Filter, Sieve};
+use crate::event_lines::{self, Choice, Line};
+use crate::metadata::{self, MetadataFiles};
+use crate::output;
+use crate::pass;
+use crate::processes::{Preparation, Processes};
+use crate::watch::Watch;
+
+/// Prints decoded events in time order.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    laglab events trace.etl --limit 20\n  \
+    laglab events trace.etl --event CSwitch --cpu 3 --from 1.5 --to 1.6\n  \
+    laglab events trace.etl --provider Kernel-Process --json\n  \
+    laglab events trace.etl --event DiskIo/Read --fields TransferSize,IrpFlags --format csv\n  \
+    laglab events trace.etl --process notepad --from 2024-05-01T12:00:00Z --stacks")]
+pub(super) struct Args {
+    #[command(flatten)]
+    trace: TraceFiles,
+    #[command(flatten)]
+    filter: Filter,
+    /// Show only these fields, in any case (comma-separated)
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        help_heading = "What of them"
+    )]
+    fields: Vec<String>,
+    /// Show the stacks that events carry
+    #[arg(long, help_heading = "What of them")]
+    stacks: bool,
+    /// Stop after so many events
+    #[arg(long, value_name = "N", help_heading = "Which events")]
+    limit: Option<u64>,
+    /// How to write them (--json is --format json)
+    #[arg(long, value_enum, default_value_t, help_heading = "What of them")]
+    format: Format,
+    #[command(flatten)]
+    metadata: MetadataFiles,
+}
+
+/// How events are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Lines for people
+    #[default]
+    Text,
+    /// One JSON object per line (docs/events-json.md)
+    Json,
+    /// Comma-separated values with a heading
+    Csv,
+}
+
+pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
+    let mut decoder = args.metadata.decoder()?;
+    let trace = args.trace.open()?;
+    let processes = prepare(&mut decoder, &trace)?;
+    let choice = Choice {
+        fields: args.fields.clone(),
+        stacks: args.stacks,
+    };
+    let sieve = Sieve::new(&args.filter, &decoder, &processes, trace.clock());
+    let format = if json { Format::Json } else { args.format };
+    match format {
+        Format::Text => {
+            let mut out = output::for_people();
+            event_lines::write_heading(&mut out)?;
+            let done = walk(args, &trace, sieve, |event, decoded| {
+                line(event, decoded, &processes).write_text(&mut out, &choice)
+            });
+            out.flush()?;
+            done
+        }
+        Format::Json => {
+            let mut out = output::for_programs();
+            let done = walk(args, &trace, sieve, |event, decoded| {
+                line(event, decoded, &processes).write_json(&mut out, &choice)
+            });
+            out.flush()?;
+            done
+        }
+        Format::Csv => {
+            let mut out = csv::Writer::from_writer(output::for_programs());
+            let as_io = |e: csv::Error| match e.into_kind() {
+                csv::ErrorKind::Io(e) => e,
+                other => io::Error::other(format!("{other:?}")),
+            };
+            out.write_record(event_lines::csv_headings(&choice))
+                .map_err(as_io)?;
+            let done = walk(args, &trace, sieve, |event, decoded| {
+                out.write_record(line(event, decoded, &processes).to_csv(&choice))
+                    .map_err(as_io)
+            });
+            out.flush()?;
+            done
+        }
+    }
+}
+
+fn line<'a, 'e>(
+    event: &'a Event<'e>,
+    decoded: &'a Decoded<'e>,
+    processes: &'a Processes,
+) -> Line<'a, 'e> {
+    Line {
+        event,
+        decoded,
+        processes,
+    }
+}
+
+/// Learns what the trace says about meanings and processes, wherever in it that stands.
+fn prepare(decoder: &mut Decoder, trace: &Trace) -> Result<Processes, Failure> {
+    let watch = Watch::new("looking for metadata", trace.size_bytes());
+    let (preparation, _) = pass::collect::<Preparation>(trace, &watch)?;
+    metadata::learn(decoder, trace, preparation.metadata);
+    Ok(Processes::read(decoder, trace, &preparation.lives))
+}
+
+/// Gives the wanted events in time order to `write`.
+fn walk(
+    args: &Args,
+    trace: &Trace,
+    mut sieve: Sieve<'_>,
+    mut write: impl FnMut(&Event<'_>, &Decoded<'_>) -> io::Result<()>,
+) -> Result<(), Failure> {
+    /// Events between two looks at the clock and at Ctrl-C.
+    const STEP: u64 = 1024;
+    let (from, to) = args.filter.range(trace.clock());
+    let mut events = trace.events().within(from, to);
+    let mut watch = Watch::new("reading", trace.size_bytes());
+    if io::IsTerminal::is_terminal(&io::stdout()) {
+        watch = watch.quiet();
+    }
+    let (mut seen, mut written, mut bytes) = (0u64, 0u64, 0u64);
+    while args.limit.is_none_or(|limit| written < limit) {
+        if seen.is_multiple_of(STEP) {
+            let now = events.bytes_read();
+            watch.advance(now - bytes)?;
+            bytes = now;
+        }
+        seen += 1;
+        let Some(event) = events.next() else { break };
+        if let Some(decoded) = sieve.pass(&event) {
+            write(&event, &decoded)?;
+            written += 1;
+        }
+    }
+    drop(watch);
+    let broken: u64 = events.damage().counts().values().sum();
+    if broken > 0 {
+        let _ = writeln!(
+            anstream::stderr(),
+            "laglab: {broken} broken places were skipped; `laglab info` says where"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,299 @@
+//! `laglab info`.
+
+use std::io::{self, Write};
+
+use super::Failure;
+use super::open::TraceFiles;
+use crate::info::{Facts, Info};
+use crate::metadata::MetadataFiles;
+use crate::output::{self, Columns, Side, duration, grouped};
+use crate::pass;
+use crate::watch::Watch;
+
+/// Says what a trace is and what it can answer.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    laglab info trace.etl\n  \
+    laglab info trace.etl.zip --cpus\n  \
+    laglab info --json trace.etl | jq .missing")]
+pub(super) struct Args {
+    #[command(flatten)]
+    trace: TraceFiles,
+    /// Show every CPU's activity
+    #[arg(long)]
+    cpus: bool,
+}
+
+pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
+    let trace = args.trace.open()?;
+    let info = {
+        let decoder = MetadataFiles::default().decoder()?;
+        let watch = Watch::new("reading", trace.size_bytes());
+        let (facts, damage) = pass::collect::<Facts>(&trace, &watch)?;
+        Info::new(&trace, &decoder, facts, damage)
+    };
+    if json {
+        output::json(&info)?;
+    } else {
+        let mut out = output::for_people();
+        write(&mut out, &info, args.cpus)?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+/// Pairs of a name and what is known under it.
+struct FactList {
+    columns: Columns,
+}
+
+impl FactList {
+    fn new() -> FactList {
+        FactList {
+            columns: Columns::new(&[Side::Left, Side::Left]),
+        }
+    }
+
+    fn fact(&mut self, name: &str, value: impl Into<Option<String>>) {
+        if let Some(value) = value.into() {
+            self.columns.row([name.to_owned(), value]);
+        }
+    }
+}
+
+fn write(out: &mut dyn Write, info: &Info, with_cpus: bool) -> io::Result<()> {
+    write_system(out, info)?;
+    write_sessions(out, info)?;
+    write_extent(out, info)?;
+    write_cpus(out, info, with_cpus)?;
+    output::heading(out, "Contents")?;
+    let mut columns = Columns::new(&[Side::Right, Side::Left]);
+    for content in &info.contents {
+        columns.row([grouped(content.count), content.data.name().to_owned()]);
+    }
+    columns.write(out)?;
+    if !info.kernel_flags.is_empty() {
+        output::heading(out, "Kernel events enabled")?;
+        output::paragraph(out, &info.kernel_flags.join(", "))?;
+    }
+    if !info.missing.is_empty() {
+        output::heading(out, "What this trace cannot answer")?;
+        for missing in &info.missing {
+            output::paragraph(out, &format!("{}: {}", missing.question, missing.reason))?;
+            output::quiet(out, &format!("  {}", missing.advice))?;
+        }
+    }
+    write_damage(out, info)
+}
+
+fn write_system(out: &mut dyn Write, info: &Info) -> io::Result<()> {
+    let system = &info.system;
+    output::first_heading(out, "System")?;
+    let mut facts = FactList::new();
+    let version = system.os_version.as_deref().unwrap_or("?");
+    facts.fact(
+        "Windows",
+        match (system.release, system.build) {
+            (Some(release), Some(build)) => Some(format!("{release} (build {build})")),
+            (None, Some(build)) => Some(format!("version {version}, build {build}")),
+            _ => None,
+        },
+    );
+    facts.fact("product", system.product.clone());
+    facts.fact("build lab", system.build_lab.clone());
+    facts.fact("computer", system.computer.clone());
+    let model: Vec<&str> = [&system.manufacturer, &system.model]
+        .iter()
+        .filter_map(|t| t.as_deref())
+        .collect();
+    facts.fact("model", (!model.is_empty()).then(|| model.join(" ")));
+    facts.fact("firmware", system.bios.clone());
+    let mhz = system.cpu_mhz.map(|mhz| format!("{mhz} MHz"));
+    let cpu: Vec<&str> = [&system.cpu, &mhz]
+        .iter()
+        .filter_map(|t| t.as_deref())
+        .collect();
+    facts.fact("CPU", (!cpu.is_empty()).then(|| cpu.join(", ")));
+    facts.fact(
+        "memory",
+        system
+            .memory_mib
+            .map(|mib| output::size(mib.saturating_mul(1 << 20))),
+    );
+    let yes = |b: bool| if b { "on" } else { "off" }.to_owned();
+    facts.fact("hypervisor", system.hypervisor.map(yes));
+    facts.fact(
+        "virtualization-based security",
+        system.virtualization_based_security.map(yes),
+    );
+    facts.fact("booted", system.boot.clone());
+    facts.columns.write(out)
+}
+
+fn write_sessions(out: &mut dyn Write, info: &Info) -> io::Result<()> {
+    for session in &info.sessions {
+        output::heading(out, &format!("Session {}", output::Quoted(&session.name)))?;
+        let mut facts = FactList::new();
+        facts.fact(
+            "file",
+            Some(session.file.clone()).filter(|_| info.sessions.len() > 1),
+        );
+        facts.fact(
+            "logged to",
+            Some(session.log_file.clone()).filter(|f| !f.is_empty()),
+        );
+        facts.fact(
+            "mode",
+            Some(session.modes.join(", ")).filter(|m| !m.is_empty()),
+        );
+        facts.fact(
+            "clock",
+            format!("{}, {} Hz", session.clock, grouped(session.clock_frequency)),
+        );
+        facts.fact("start", session.start.clone());
+        facts.fact(
+            "end",
+            session
+                .end
+                .clone()
+                .or(Some("unknown (never finalised)".to_owned())),
+        );
+        facts.fact("duration", session.duration_ns.map(duration));
+        let compression = session
+            .compression
+            .map_or(String::new(), |c| format!(", compressed with {c}"));
+        facts.fact(
+            "buffers of",
+            format!("{}{compression}", output::size(session.buffer_size.into())),
+        );
+        facts.columns.write(out)?;
+    }
+    Ok(())
+}
+
+fn write_extent(out: &mut dyn Write, info: &Info) -> io::Result<()> {
+    output::heading(out, "Trace")?;
+    let trace = &info.trace;
+    let mut facts = FactList::new();
+    for file in &trace.files {
+        facts.fact("file", file.clone());
+    }
+    let uncompressed = match trace.compressed_buffers {
+        0 => String::new(),
+        _ => format!(" ({} uncompressed)", output::size(trace.uncompressed_bytes)),
+    };
+    facts.fact("size", output::size(trace.size_bytes) + &uncompressed);
+    facts.fact(
+        "events",
+        format!(
+            "{} in {} buffers",
+            grouped(trace.events),
+            grouped(trace.buffers)
+        ),
+    );
+    if let (Some(first), Some(last)) = (trace.first_event_ns, trace.last_event_ns) {
+        facts.fact(
+            "time",
+            format!(
+                "{} (first event {}, last {} after the start)",
+                duration(last.saturating_sub(first)),
+                duration(first),
+                duration(last)
+            ),
+        );
+    }
+    facts.columns.write(out)
+}
+
+fn write_cpus(out: &mut dyn Write, info: &Info, with_cpus: bool) -> io::Result<()> {
+    let cpus = &info.cpus;
+    output::heading(out, "CPUs")?;
+    if !cpus.known {
+        return output::paragraph(
+            out,
+            "unknown: the session had no per-processor buffers, so no event says its CPU",
+        );
+    }
+    let stated = cpus.stated.map_or("?".to_owned(), |n| n.to_string());
+    output::paragraph(
+        out,
+        &format!("{stated} by the header, {} logged events", cpus.seen.len()),
+    )?;
+    if !cpus.without_events.is_empty() {
+        output::paragraph(
+            out,
+            &format!("without events: {}", ranges(&cpus.without_events)),
+        )?;
+    }
+    if let Some(cpu) = cpus.seen.iter().max_by_key(|c| c.longest_silence_ns) {
+        output::paragraph(
+            out,
+            &format!(
+                "longest silence: {} on CPU {}, from {}",
+                duration(cpu.longest_silence_ns),
+                cpu.cpu,
+                duration(cpu.longest_silence_from_ns)
+            ),
+        )?;
+    }
+    if !with_cpus {
+        return Ok(());
+    }
+    let mut columns = Columns::new(&[Side::Right; 6]);
+    columns.row(["CPU", "events", "first", "last", "longest silence", "from"]);
+    for cpu in &cpus.seen {
+        columns.row([
+            cpu.cpu.to_string(),
+            grouped(cpu.events),
+            duration(cpu.first_ns),
+            duration(cpu.last_ns),
+            duration(cpu.longest_silence_ns),
+            duration(cpu.longest_silence_from_ns),
+        ]);
+    }
+    columns.write(out)
+}
+
+fn write_damage(out: &mut dyn Write, info: &Info) -> io::Result<()> {
+    output::heading(out, "Damage")?;
+    if info.damage.none && info.last_dropped.is_empty() {
+        output::paragraph(out, "none known")?;
+    }
+    for line in info.damage.sentences() {
+        output::warning(out, &line)?;
+    }
+    for drop in &info.last_dropped {
+        output::warning(
+            out,
+            &format!(
+                "CPU {} dropped events, last at {}",
+                drop.cpu,
+                duration(drop.last_ns)
+            ),
+        )?;
+    }
+    Ok(())
+}
+
+/// `0-3, 7` for 0, 1, 2, 3, 7.
+fn ranges(numbers: &[u32]) -> String {
+    numbers
+        .chunk_by(|a, b| a + 1 == *b)
+        .map(|run| match run {
+            [first, .., last] => format!("{first}-{last}"),
+            _ => run.iter().map(u32::to_string).collect(),
+        })
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_joined() {
+        assert_eq!(ranges(&[0, 1, 2, 3, 7, 9, 10]), "0-3, 7, 9-10");
+        assert_eq!(ranges(&[]), "");
+    }
+}

@@ -1,0 +1,128 @@
+//! The command line: its commands, and what their outcomes mean to the caller.
+
+mod completions;
+mod events;
+mod explain;
+mod info;
+mod open;
+mod stats;
+
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use clap::builder::styling::Styles;
+use clap::{Parser, Subcommand};
+
+use crate::watch::{INTERRUPTED_CODE, Interrupted};
+
+/// Finds out why a Windows machine lags, from the traces it recorded.
+#[derive(Parser)]
+#[command(
+    name = "laglab",
+    version,
+    about = "Finds out why a Windows machine lags, from the traces it recorded",
+    after_help = "Exit codes: 0 fine, 1 the answer is no, 2 wrong usage or unreadable input, \
+                  130 interrupted.\nEvery command has examples: laglab COMMAND --help",
+    styles = Styles::styled()
+        .header(Style::new().bold())
+        .usage(Style::new().bold())
+        .literal(AnsiColor::Cyan.on_default())
+)]
+struct Cli {
+    /// Print JSON instead of text
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Who used the CPUs, who waited, what interrupted, what the disks did
+    Explain(explain::Args),
+    /// What a trace is: system, session, clock, contents, what is missing, damage
+    Info(info::Args),
+    /// How many events and bytes of each kind
+    Stats(stats::Args),
+    /// The events themselves, decoded, in time order
+    Events(Box<events::Args>),
+    /// A completion script for your shell
+    Completions(completions::Args),
+}
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Wrong usage or unreadable input; one line that says what and what to do.
+    Input(String),
+    /// Output could not be written.
+    Output(io::Error),
+    /// The user stopped it.
+    Interrupted,
+}
+
+impl Failure {
+    /// Something is wrong with a file the user named.
+    pub(crate) fn input(path: &Path, error: impl Display) -> Failure {
+        Failure::Input(format!("{}: {error}", path.display()))
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::Output(error)
+    }
+}
+
+impl From<Interrupted> for Failure {
+    fn from(_: Interrupted) -> Failure {
+        Failure::Interrupted
+    }
+}
+
+/// Parses the arguments and runs the command.
+pub(crate) fn run() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = match &cli.command {
+        Command::Explain(args) => explain::run(args, cli.json),
+        Command::Info(args) => info::run(args, cli.json),
+        Command::Stats(args) => stats::run(args, cli.json),
+        Command::Events(args) => events::run(args, cli.json),
+        Command::Completions(args) => completions::run(args, cli.json),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever read the output has seen enough.
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
+        Err(Failure::Output(error)) => complain(&format!("cannot write the output: {error}"), 2),
+        Err(Failure::Input(what)) => complain(&what, 2),
+        Err(Failure::Interrupted) => complain("interrupted", INTERRUPTED_CODE),
+    }
+}
+
+/// Says one line on stderr.
+fn complain(what: &str, code: u8) -> ExitCode {
+    use io::Write;
+    // There is nobody to tell if stderr is closed.
+    let _ = writeln!(
+        anstream::stderr(),
+        "laglab: {}",
+        crate::output::Printable(what)
+    );
+    ExitCode::from(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        <Cli as clap::CommandFactory>::command().debug_assert();
+    }
+}

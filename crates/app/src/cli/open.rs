@@ -1,0 +1,22 @@
+//! Opening the traces that a command is given.
+
+use std::path::PathBuf;
+
+use etl::Trace;
+
+use super::Failure;
+
+/// The traces a command reads.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct TraceFiles {
+    /// Files of one trace: .etl, .etl.zip, .diagsession or netsh's .cab
+    #[arg(value_name = "TRACE", required = true)]
+    paths: Vec<PathBuf>,
+}
+
+impl TraceFiles {
+    /// Opens them as one trace.
+    pub(crate) fn open(&self) -> Result<Trace, Failure> {
+        etl::open(&self.paths).map_err(|error| Failure::Input(error.to_string()))
+    }
+}

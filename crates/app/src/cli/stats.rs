@@ -1,0 +1,162 @@
+//! `laglab stats`.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use etl::Trace;
+
+use super::Failure;
+use super::open::TraceFiles;
+use crate::metadata::{self, MetadataFiles};
+use crate::output::{self, Columns, Side, grouped};
+use crate::pass;
+use crate::stats::Stats;
+use crate::survey::Survey;
+use crate::watch::Watch;
+
+/// Counts events and bytes per kind.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    laglab stats trace.etl\n  \
+    laglab stats trace.etl --events\n  \
+    laglab stats --json trace.etl | jq '.providers[] | {name, count}'")]
+pub(super) struct Args {
+    #[command(flatten)]
+    trace: TraceFiles,
+    /// Show each provider's events, not only their sum
+    #[arg(long)]
+    events: bool,
+    #[command(flatten)]
+    metadata: MetadataFiles,
+}
+
+pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
+    let mut decoder = args.metadata.decoder()?;
+    let trace = args.trace.open()?;
+    let stats = {
+        let watch = Watch::new("counting", trace.size_bytes());
+        let (survey, damage) = pass::collect::<Survey>(&trace, &watch)?;
+        metadata::learn(&mut decoder, &trace, survey.metadata_buffers.clone());
+        let names: HashMap<_, _> = metadata::identify(&decoder, &trace, survey.kinds.iter());
+        Stats::new(&trace, &survey, &names, damage)
+    };
+    if json {
+        output::json(&stats)?;
+    } else {
+        let mut out = output::for_people();
+        write(&mut out, &trace, &stats, args.events)?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+fn write(out: &mut dyn Write, trace: &Trace, stats: &Stats, with_events: bool) -> io::Result<()> {
+    writeln!(
+        out,
+        "{} events, {} bytes of records, in {} buffers of {}",
+        grouped(stats.total_events),
+        grouped(stats.total_bytes),
+        grouped(trace.buffers().len() as u64),
+        output::size(trace.size_bytes())
+    )?;
+    output::heading(out, "Header kinds")?;
+    let mut columns = Columns::new(&[Side::Right, Side::Left]);
+    let mut kinds: Vec<_> = stats.header_kinds.iter().collect();
+    kinds.sort_by_key(|(name, count)| (u64::MAX - **count, **name));
+    for (name, count) in kinds {
+        columns.row([grouped(*count), (*name).to_owned()]);
+    }
+    columns.write(out)?;
+    write_kernel(out, stats)?;
+    write_providers(out, stats, with_events)?;
+    if !stats.messages.is_empty() {
+        output::heading(out, "WPP messages")?;
+        let mut columns = Columns::new(&[Side::Right, Side::Right, Side::Left, Side::Left]);
+        columns.row(["events", "bytes", "provider", "message"]);
+        for m in &stats.messages {
+            let guid = m.guid.map(|g| g.to_string()).unwrap_or_default();
+            let provider = m.provider.as_deref().unwrap_or(&guid);
+            let name = m
+                .name
+                .as_deref()
+                .map_or(m.number.to_string(), str::to_owned);
+            columns.row([
+                grouped(m.count),
+                grouped(m.bytes),
+                provider.to_owned(),
+                name,
+            ]);
+        }
+        columns.write(out)?;
+    }
+    if !stats.damage.none {
+        output::heading(out, "Damage")?;
+        for line in stats.damage.sentences() {
+            output::warning(out, &line)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_kernel(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
+    if stats.kernel_events.is_empty() {
+        return Ok(());
+    }
+    output::heading(out, "Kernel events")?;
+    let mut columns = Columns::new(&[
+        Side::Right,
+        Side::Right,
+        Side::Left,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+    ]);
+    columns.row(["events", "bytes", "event", "opcode", "version", "payload"]);
+    for e in &stats.kernel_events {
+        let class = e
+            .class
+            .map_or_else(|| format!("group {:#04x}", e.group), str::to_owned);
+        let payload = if e.payload_min == e.payload_max {
+            e.payload_min.to_string()
+        } else {
+            format!("{}-{}", e.payload_min, e.payload_max)
+        };
+        columns.row([
+            grouped(e.count),
+            grouped(e.bytes),
+            format!("{class}/{}", e.name.unwrap_or("?")),
+            e.opcode.to_string(),
+            e.version.to_string(),
+            payload,
+        ]);
+    }
+    columns.write(out)
+}
+
+fn write_providers(out: &mut dyn Write, stats: &Stats, with_events: bool) -> io::Result<()> {
+    if stats.providers.is_empty() {
+        return Ok(());
+    }
+    output::heading(out, "Providers and event classes")?;
+    let mut columns = Columns::new(&[Side::Right, Side::Right, Side::Left, Side::Left]);
+    columns.row(["events", "bytes", "name", "GUID"]);
+    for provider in &stats.providers {
+        columns.row([
+            grouped(provider.count),
+            grouped(provider.bytes),
+            provider.name.as_deref().unwrap_or("?").to_owned(),
+            provider.guid.to_string(),
+        ]);
+        for e in provider.events.iter().filter(|_| with_events) {
+            let id =
+                e.id.map_or_else(|| format!("opcode {}", e.opcode), |id| format!("id {id}"));
+            columns.row([
+                grouped(e.count),
+                grouped(e.bytes),
+                format!("  {}", e.name.as_deref().unwrap_or("?")),
+                format!("  {id}, version {}", e.version),
+            ]);
+        }
+    }
+    columns.write(out)
+}

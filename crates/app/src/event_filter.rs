@@ -1,0 +1,298 @@
+//! Which events a user wants to see.
+
+use std::str::FromStr;
+
+use clap::Args;
+use etl::{Clock, Event, Guid};
+use events::{Decoded, Decoder, Identity};
+use rustc_hash::FxHashMap;
+
+use crate::key::Key;
+use crate::processes::{Processes, known_id, processes_in, threads_in};
+
+/// Conditions that all must hold; of several values for one of them, one must.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Which events")]
+pub(crate) struct Filter {
+    /// Of this provider: its GUID, or (part of) its name in any case
+    #[arg(long, value_name = "NAME|GUID")]
+    provider: Vec<Provider>,
+    /// Of this kind: event id (opcode of kernel and classic events), or (part of) its name
+    #[arg(long, value_name = "NAME|ID")]
+    event: Vec<Name>,
+    /// Logged by, or about, the process with this id
+    #[arg(long)]
+    pid: Vec<u32>,
+    /// Logged by, or about, a process whose name holds this, in any case
+    #[arg(long, value_name = "NAME")]
+    process: Vec<String>,
+    /// Logged by, or about, the thread with this id
+    #[arg(long)]
+    tid: Vec<u32>,
+    /// Logged on this CPU
+    #[arg(long)]
+    cpu: Vec<u16>,
+    /// From this time on: since the trace's start (1.5, 1.5s, 20ms, 7us) or UTC (ISO 8601)
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    from: Option<Moment>,
+    /// Up to this time
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    to: Option<Moment>,
+}
+
+/// A provider as a user names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Provider {
+    Guid(Guid),
+    Name(String),
+}
+
+impl FromStr for Provider {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Provider, Self::Err> {
+        Ok(match text.parse() {
+            Ok(guid) => Provider::Guid(guid),
+            Err(_) => Provider::Name(text.to_lowercase()),
+        })
+    }
+}
+
+/// A kind of event as a user names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Name {
+    Number(u16),
+    Text(String),
+}
+
+impl FromStr for Name {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Name, Self::Err> {
+        Ok(match text.parse() {
+            Ok(number) => Name::Number(number),
+            Err(_) => Name::Text(text.to_lowercase()),
+        })
+    }
+}
+
+/// A moment as a user names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Moment {
+    /// Nanoseconds since the trace's start.
+    SinceStart(i64),
+    /// Nanoseconds since 1970-01-01 UTC.
+    Utc(i128),
+}
+
+impl Moment {
+    /// Nanoseconds since the start of a trace with that clock.
+    fn since_start(self, clock: &Clock) -> i64 {
+        match self {
+            Moment::SinceStart(ns) => ns,
+            Moment::Utc(unix_ns) => {
+                let ns = unix_ns - clock.to_unix_ns(clock.from_ns(0));
+                i64::try_from(ns).unwrap_or(if ns < 0 { i64::MIN } else { i64::MAX })
+            }
+        }
+    }
+}
+
+impl FromStr for Moment {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Moment, String> {
+        if let Ok(time) = text.parse::<jiff::Timestamp>() {
+            return Ok(Moment::Utc(time.as_nanosecond()));
+        }
+        // Without an offset it is UTC too: a trace knows no other time.
+        if let Ok(time) = format!("{text}Z").parse::<jiff::Timestamp>() {
+            return Ok(Moment::Utc(time.as_nanosecond()));
+        }
+        let units = [("ns", 0), ("us", 3), ("µs", 3), ("ms", 6), ("s", 9)];
+        let (number, digits) = units
+            .iter()
+            .find_map(|(unit, digits)| Some((text.strip_suffix(unit)?, *digits)))
+            .unwrap_or((text, 9));
+        decimal(number, digits)
+            .map(Moment::SinceStart)
+            .ok_or_else(|| {
+                "expected a time since the start (1.5, 1.5s, 20ms, 7us, 100ns) or UTC \
+             (2024-05-01T12:00:00.5Z)"
+                    .to_owned()
+            })
+    }
+}
+
+/// A decimal number times 10^`digits`, exactly; digits beyond are dropped.
+fn decimal(text: &str, digits: usize) -> Option<i64> {
+    let (negative, text) = match text.trim().strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.trim()),
+    };
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let is_number = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+    if whole.is_empty() && fraction.is_empty() || !is_number(whole) || !is_number(fraction) {
+        return None;
+    }
+    let fraction: String = fraction
+        .chars()
+        .chain(std::iter::repeat('0'))
+        .take(digits)
+        .collect();
+    let value: i64 = format!("0{whole}{fraction}").parse().ok()?;
+    Some(if negative { -value } else { value })
+}
+
+impl Filter {
+    /// The first and last nanosecond wanted, since the trace's start.
+    pub(crate) fn range(&self, clock: &Clock) -> (i64, i64) {
+        (
+            self.from.map_or(i64::MIN, |m| m.since_start(clock)),
+            self.to.map_or(i64::MAX, |m| m.since_start(clock)),
+        )
+    }
+
+    /// Whether processes and threads must be known to decide.
+    fn asks_for_ids(&self) -> bool {
+        !(self.pid.is_empty() && self.process.is_empty() && self.tid.is_empty())
+    }
+
+    fn wants_kind(&self, key: Key, identity: &Identity) -> bool {
+        let holds = |text: &Option<std::sync::Arc<str>>, part: &str| {
+            text.as_ref()
+                .is_some_and(|t| t.to_lowercase().contains(part))
+        };
+        let provider = self.provider.is_empty()
+            || self.provider.iter().any(|wanted| match wanted {
+                Provider::Guid(guid) => identity.guid == Some(*guid),
+                Provider::Name(part) => holds(&identity.provider, part),
+            });
+        let number = match key {
+            Key::Kernel { hook, .. } => Some(hook & 0xFF),
+            Key::Classic { opcode, .. } => Some(opcode.into()),
+            Key::Provider { id, .. } => Some(id),
+            Key::Message { number, .. } => Some(number),
+            Key::Bare(_) | Key::Further => None,
+        };
+        let event = self.event.is_empty()
+            || self.event.iter().any(|wanted| match wanted {
+                Name::Number(wanted) => number == Some(*wanted),
+                Name::Text(part) => holds(&identity.name, part),
+            });
+        provider && event
+    }
+
+    fn wants_ids(&self, event: &Event<'_>, decoded: &Decoded<'_>, known: &Processes) -> bool {
+        let time_ns = event.time_ns();
+        let fields = &decoded.fields.values;
+        let threads = || {
+            known_id(event.thread_id())
+                .into_iter()
+                .chain(threads_in(fields))
+        };
+        let processes = || {
+            known_id(event.process_id())
+                .into_iter()
+                .chain(processes_in(fields))
+                .chain(threads().filter_map(|tid| known.of_thread(tid, time_ns)))
+        };
+        let tid = self.tid.is_empty() || threads().any(|id| self.tid.contains(&id));
+        let pid = self.pid.is_empty() || processes().any(|id| self.pid.contains(&id));
+        let process = self.process.is_empty()
+            || processes()
+                .filter_map(|id| known.name(id, time_ns))
+                .any(|name| {
+                    let name = name.to_lowercase();
+                    self.process
+                        .iter()
+                        .any(|p| name.contains(&p.to_lowercase()))
+                });
+        tid && pid && process
+    }
+}
+
+/// Decodes the events that a filter wants.
+pub(crate) struct Sieve<'a> {
+    filter: &'a Filter,
+    decoder: &'a Decoder,
+    processes: &'a Processes,
+    range: (i64, i64),
+    /// Kinds seen, and whether they are wanted.
+    kinds: FxHashMap<Key, bool>,
+}
+
+impl<'a> Sieve<'a> {
+    /// A sieve for a trace with that clock.
+    pub(crate) fn new(
+        filter: &'a Filter,
+        decoder: &'a Decoder,
+        processes: &'a Processes,
+        clock: &Clock,
+    ) -> Sieve<'a> {
+        Sieve {
+            filter,
+            decoder,
+            processes,
+            range: filter.range(clock),
+            kinds: FxHashMap::default(),
+        }
+    }
+
+    /// What the event says, if it is wanted.
+    pub(crate) fn pass<'e>(&mut self, event: &Event<'e>) -> Option<Decoded<'e>> {
+        const MAX_KINDS: usize = 1 << 16;
+        let (from, to) = self.range;
+        let time_ns = event.time_ns();
+        let cpu = &self.filter.cpu;
+        if time_ns < from || time_ns > to || !cpu.is_empty() && !cpu.contains(&event.cpu()) {
+            return None;
+        }
+        if !(self.filter.provider.is_empty() && self.filter.event.is_empty()) {
+            let key = Key::of(event);
+            if self.kinds.len() >= MAX_KINDS {
+                self.kinds.clear();
+            }
+            let (filter, decoder) = (self.filter, self.decoder);
+            let wanted = self
+                .kinds
+                .entry(key)
+                .or_insert_with(|| filter.wants_kind(key, &decoder.identify(event)));
+            if !*wanted {
+                return None;
+            }
+        }
+        let decoded = self.decoder.decode(event);
+        (!self.filter.asks_for_ids() || self.filter.wants_ids(event, &decoded, self.processes))
+            .then_some(decoded)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_exact() {
+        for (text, ns) in [
+            ("1.5", 1_500_000_000),
+            ("1.5s", 1_500_000_000),
+            ("20ms", 20_000_000),
+            ("7us", 7_000),
+            ("100ns", 100),
+            ("-0.1", -100_000_000),
+            ("0.1234567899", 123_456_789),
+            (".5", 500_000_000),
+        ] {
+            assert_eq!(text.parse(), Ok(Moment::SinceStart(ns)), "{text}");
+        }
+        // 2020-07-29T00:07:00.5Z is 1,595,981,220.5 s after 1970.
+        let utc = Moment::Utc(1_595_981_220_500_000_000);
+        assert_eq!("2020-07-29T00:07:00.5Z".parse(), Ok(utc));
+        assert_eq!("2020-07-29T00:07:00.5".parse(), Ok(utc));
+        assert_eq!("2020-07-29T02:07:00.5+02:00".parse(), Ok(utc));
+        for text in ["", "s", "1.5h", "now", "1e9", "99999999999999999999"] {
+            assert!(text.parse::<Moment>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! Decoded events as lines: for people, as JSON lines, as CSV.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use anstyle::Style;
+use etl::{Event, Guid, ext_type, le};
+use events::{Decoded, Value};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use crate::key::Key;
+use crate::output::{Printable, Quoted};
+use crate::processes::{Processes, known_id};
+
+/// What of an event is written.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Choice {
+    /// Only these fields; all if empty.
+    pub(crate) fields: Vec<String>,
+    /// The stacks that events carry.
+    pub(crate) stacks: bool,
+}
+
+impl Choice {
+    fn wants(&self, name: &str) -> bool {
+        self.fields.is_empty() || self.fields.iter().any(|f| f.eq_ignore_ascii_case(name))
+    }
+}
+
+/// One event with all that is known of it.
+pub(crate) struct Line<'a, 'e> {
+    /// The event.
+    pub(crate) event: &'a Event<'e>,
+    /// What it says.
+    pub(crate) decoded: &'a Decoded<'e>,
+    /// Who had which id.
+    pub(crate) processes: &'a Processes,
+}
+
+impl<'a, 'e> Line<'a, 'e> {
+    fn pid(&self) -> Option<u32> {
+        known_id(self.event.process_id())
+    }
+
+    fn tid(&self) -> Option<u32> {
+        known_id(self.event.thread_id())
+    }
+
+    fn process(&self) -> Option<&'a Arc<str>> {
+        self.processes.name(self.pid()?, self.event.time_ns())
+    }
+
+    fn utc(&self) -> String {
+        let filetime = self.event.clock().to_filetime(self.event.raw_time());
+        crate::output::utc(filetime)
+    }
+
+    /// The number that tells the event from others of its provider, and what it is called.
+    fn number(&self) -> (&'static str, Option<u16>) {
+        match Key::of(self.event) {
+            Key::Provider { id, .. } => ("id", Some(id)),
+            Key::Message { number, .. } => ("message", Some(number)),
+            Key::Kernel { hook, .. } => ("opcode", Some(hook & 0xFF)),
+            Key::Classic { opcode, .. } => ("opcode", Some(opcode.into())),
+            Key::Bare(_) | Key::Further => ("id", None),
+        }
+    }
+
+    /// Addresses of the stack that the event carries, callee first.
+    fn stack(&self) -> Option<Vec<u64>> {
+        self.event.extended_items().find_map(|item| {
+            let addresses = item.data.get(8..)?;
+            match item.ext_type {
+                ext_type::STACK_TRACE_32 => Some(
+                    addresses
+                        .as_chunks::<4>()
+                        .0
+                        .iter()
+                        .filter_map(|a| le::u32(a, 0).map(u64::from))
+                        .collect(),
+                ),
+                ext_type::STACK_TRACE_64 => Some(
+                    addresses
+                        .as_chunks::<8>()
+                        .0
+                        .iter()
+                        .filter_map(|a| le::u64(a, 0))
+                        .collect(),
+                ),
+                _ => None,
+            }
+        })
+    }
+
+    fn related_activity(&self) -> Option<Guid> {
+        let mut items = self.event.extended_items();
+        Guid::read(
+            items
+                .find(|i| i.ext_type == ext_type::RELATED_ACTIVITY_ID)?
+                .data,
+        )
+    }
+
+    /// The fields wanted, each under its own name.
+    fn fields<'c>(
+        &'c self,
+        choice: &'c Choice,
+    ) -> impl Iterator<Item = (Cow<'c, str>, &'c Value<'e>)> {
+        let mut seen = HashSet::new();
+        let values = self.decoded.fields.values.iter();
+        values
+            .filter(|(name, _)| choice.wants(name))
+            .map(move |(name, value)| {
+                if seen.insert(&**name) {
+                    return (Cow::Borrowed(&**name), value);
+                }
+                // Layouts of real providers use a name twice.
+                let numbered = (2..)
+                    .map(|n: u32| format!("{name}#{n}"))
+                    .find(|numbered| !seen.contains(numbered.as_str()))
+                    .unwrap_or_default();
+                (Cow::Owned(numbered), value)
+            })
+    }
+
+    /// Writes the line for people.
+    pub(crate) fn write_text(&self, out: &mut dyn Write, choice: &Choice) -> io::Result<()> {
+        const TIME: Style = Style::new().dimmed();
+        const NAME: Style = Style::new().bold();
+        let identity = &self.decoded.identity;
+        let id = |id: Option<u32>| id.map(|id| id.to_string()).unwrap_or_default();
+        write!(
+            out,
+            "{TIME}{:>16}{TIME:#} {:>3} {:>6} {:>6} ",
+            seconds(self.event.time_ns()),
+            self.event.cpu(),
+            id(self.pid()),
+            id(self.tid()),
+        )?;
+        if let Some(process) = self.process() {
+            write!(out, "{} ", Quoted(process))?;
+        }
+        write!(out, "{NAME}")?;
+        if self.event.hook().is_none() {
+            match (&identity.provider, identity.guid) {
+                (Some(provider), _) => write!(out, "{} ", Printable(provider))?,
+                (None, Some(guid)) => write!(out, "{guid} ")?,
+                (None, None) => {}
+            }
+        }
+        match (&identity.name, self.number()) {
+            (Some(name), _) => write!(out, "{}", Printable(name))?,
+            (None, (what, Some(number))) => write!(out, "{what} {number}")?,
+            (None, (_, None)) => write!(out, "{}", self.event.kind().name())?,
+        }
+        write!(out, "{NAME:#}")?;
+        if let Some(message) = &self.decoded.message {
+            write!(out, " {}", Quoted(message))?;
+        }
+        for (name, value) in self.fields(choice) {
+            write!(out, " {}=", Printable(&name))?;
+            match value {
+                Value::Text(text) => write!(out, "{}", Quoted(text))?,
+                Value::Bytes(bytes) => write_bytes(out, bytes)?,
+                other => write!(out, "{}", Printable(&other.to_string()))?,
+            }
+        }
+        if let Some(field) = &self.decoded.fields.truncated {
+            write!(out, " (payload ends inside {})", Printable(field))?;
+        }
+        if choice.fields.is_empty() && !self.decoded.fields.tail.is_empty() {
+            let what = self.decoded.source.map_or("payload", |_| "tail");
+            write!(out, " {what}=")?;
+            write_bytes(out, self.decoded.fields.tail)?;
+        }
+        writeln!(out)?;
+        for address in self.stack().filter(|_| choice.stacks).iter().flatten() {
+            writeln!(out, "{:>37}{address:#018x}", "")?;
+        }
+        Ok(())
+    }
+
+    /// Writes the event as the JSON object that `docs/events-json.md` describes, in one line.
+    pub(crate) fn write_json(&self, out: &mut dyn Write, choice: &Choice) -> io::Result<()> {
+        let mut serializer = serde_json::Serializer::new(&mut *out);
+        self.serialize(choice, &mut serializer)?;
+        writeln!(out)
+    }
+
+    fn serialize<S: Serializer>(&self, choice: &Choice, serializer: S) -> Result<S::Ok, S::Error> {
+        let (event, identity) = (self.event, &self.decoded.identity);
+        let mut object = serializer.serialize_map(None)?;
+        object.serialize_entry("time_ns", &event.time_ns())?;
+        object.serialize_entry("time", &self.utc())?;
+        object.serialize_entry("cpu", &event.cpu())?;
+        put(&mut object, "pid", self.pid())?;
+        put(&mut object, "tid", self.tid())?;
+        put(&mut object, "process", self.process())?;
+        put(&mut object, "provider", identity.provider.as_ref())?;
+        put(&mut object, "guid", identity.guid.map(Shown))?;
+        put(&mut object, "event", identity.name.as_ref())?;
+        match self.number() {
+            ("opcode", _) => {}
+            (what, number) => put(&mut object, what, number)?,
+        }
+        put(&mut object, "opcode", event.opcode())?;
+        put(&mut object, "version", event.version())?;
+        put(&mut object, "level", event.level())?;
+        let keyword = event.descriptor().map(|d| format!("{:#x}", d.keyword));
+        put(&mut object, "keyword", keyword)?;
+        object.serialize_entry("header", event.kind().name())?;
+        put(&mut object, "activity_id", event.activity_id().map(Shown))?;
+        let related = self.related_activity().map(Shown);
+        put(&mut object, "related_activity_id", related)?;
+        put(&mut object, "message", self.decoded.message.as_ref())?;
+        let fields = JsonFields { line: self, choice };
+        object.serialize_entry("fields", &fields)?;
+        let truncated = self.decoded.fields.truncated.as_ref();
+        put(&mut object, "truncated", truncated)?;
+        let tail = Some(self.decoded.fields.tail)
+            .filter(|tail| !tail.is_empty() && choice.fields.is_empty());
+        put(&mut object, "tail", tail.map(Value::Bytes).map(Shown))?;
+        if choice.stacks {
+            let stack = self.stack();
+            let stack = stack.map(|s| s.into_iter().map(Value::Pointer).map(Shown).collect());
+            put::<Vec<_>, _>(&mut object, "stack", stack)?;
+        }
+        object.end()
+    }
+
+    /// The cells of the CSV row under [`csv_headings`].
+    pub(crate) fn to_csv(&self, choice: &Choice) -> Vec<String> {
+        let identity = &self.decoded.identity;
+        let number = |n: Option<u32>| n.map(|n| n.to_string()).unwrap_or_default();
+        let text = |t: Option<&Arc<str>>| t.map(|t| t.to_string()).unwrap_or_default();
+        let (what, id) = self.number();
+        let mut cells = vec![
+            self.event.time_ns().to_string(),
+            self.utc(),
+            self.event.cpu().to_string(),
+            number(self.pid()),
+            number(self.tid()),
+            text(self.process()),
+            text(identity.provider.as_ref()),
+            identity.guid.map(|g| g.to_string()).unwrap_or_default(),
+            text(identity.name.as_ref()),
+            number(id.filter(|_| what != "opcode").map(u32::from)),
+            number(self.event.opcode().map(u32::from)),
+            number(self.event.version().map(u32::from)),
+            self.decoded.message.clone().unwrap_or_default(),
+        ];
+        if choice.fields.is_empty() {
+            let fields = JsonFields { line: self, choice };
+            cells.push(serde_json::to_string(&fields).unwrap_or_default());
+        }
+        for wanted in &choice.fields {
+            let mut values = self.decoded.fields.values.iter();
+            let value = values.find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+            cells.push(value.map(|(_, v)| v.to_string()).unwrap_or_default());
+        }
+        cells
+    }
+}
+
+/// The first row of CSV output.
+pub(crate) fn csv_headings(choice: &Choice) -> Vec<&str> {
+    let mut headings = vec![
+        "time_ns", "time", "cpu", "pid", "tid", "process", "provider", "guid", "event", "id",
+        "opcode", "version", "message",
+    ];
+    if choice.fields.is_empty() {
+        headings.push("fields");
+    }
+    headings.extend(choice.fields.iter().map(String::as_str));
+    headings
+}
+
+/// The first line for people.
+pub(crate) fn write_heading(out: &mut dyn Write) -> io::Result<()> {
+    const HEADING: Style = Style::new().dimmed();
+    writeln!(
+        out,
+        "{HEADING}{:>16} {:>3} {:>6} {:>6} event{HEADING:#}",
+        "seconds", "cpu", "pid", "tid"
+    )
+}
+
+/// The first bytes, and how many more there are.
+fn write_bytes(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
+    const SHOWN: usize = 48;
+    let (shown, rest) = bytes.split_at(bytes.len().min(SHOWN));
+    write!(out, "{}", Value::Bytes(shown))?;
+    match rest.len() {
+        0 => Ok(()),
+        more => write!(out, "…(+{more} bytes)"),
+    }
+}
+
+/// Nanoseconds as seconds, exactly.
+fn seconds(ns: i64) -> String {
+    let sign = if ns < 0 { "-" } else { "" };
+    let ns = ns.unsigned_abs();
+    format!("{sign}{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
+}
+
+/// Adds an entry if there is a value.
+fn put<T: Serialize, M: SerializeMap>(
+    object: &mut M,
+    name: &'static str,
+    value: Option<T>,
+) -> Result<(), M::Error> {
+    match value {
+        Some(value) => object.serialize_entry(name, &value),
+        None => Ok(()),
+    }
+}
+
+/// Serialized as the text it is shown as.
+struct Shown<T>(T);
+
+impl<T: Display> Serialize for Shown<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+/// The fields wanted, as a JSON object.
+struct JsonFields<'l, 'a, 'e> {
+    line: &'l Line<'a, 'e>,
+    choice: &'l Choice,
+}
+
+impl Serialize for JsonFields<'_, '_, '_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let fields = self.line.fields(self.choice);
+        serializer.collect_map(fields.map(|(name, value)| (name, JsonValue(value))))
+    }
+}
+
+/// A value as JSON: numbers and booleans as such, arrays and objects as such, all else as text in
+/// its human form.
+struct JsonValue<'v, 'e>(&'v Value<'e>);
+
+impl Serialize for JsonValue<'_, '_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Null => serializer.serialize_none(),
+            Value::Int(n) => serializer.serialize_i64(*n),
+            Value::UInt(n) => serializer.serialize_u64(*n),
+            Value::Bool(b) => serializer.serialize_bool(*b),
+            Value::Float(f) => serializer.serialize_f64(*f),
+            Value::Text(text) => serializer.serialize_str(text),
+            Value::Array(values) => serializer.collect_seq(values.iter().map(JsonValue)),
+            Value::Struct(members) => {
+                serializer.collect_map(members.iter().map(|(name, v)| (name, JsonValue(v))))
+            }
+            other => serializer.collect_str(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn times_are_exact() {
+        assert_eq!(seconds(0), "0.000000000");
+        assert_eq!(seconds(-100), "-0.000000100");
+        assert_eq!(seconds(12_345_678_901), "12.345678901");
+        assert_eq!(seconds(i64::MIN), "-9223372036.854775808");
+    }
+
+    #[test]
+    fn values_keep_their_kind_in_json() {
+        let bits = Value::Struct(vec![("Low".into(), Value::UInt(3))]);
+        for (value, expected) in [
+            (Value::UInt(u64::MAX), json!(u64::MAX)),
+            (Value::Pointer(255), json!("0xff")),
+            (Value::Float(f64::NAN), json!(null)),
+            (Value::Named(5, "Waiting".into()), json!("Waiting")),
+            (Value::Array(vec![Value::Int(-1)]), json!([-1])),
+            (bits, json!({"Low": 3})),
+        ] {
+            assert_eq!(serde_json::to_value(JsonValue(&value)).unwrap(), expected);
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! The `laglab` program: reads arguments, asks the other crates, prints.
+
+mod cli;
+mod contents;
+mod damage;
+mod event_filter;
+mod event_lines;
+mod explain;
+mod info;
+mod kernel_flags;
+mod key;
+mod lives;
+mod metadata;
+mod output;
+mod pass;
+mod processes;
+mod silence;
+mod stats;
+mod survey;
+mod watch;
+mod windows_release;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    watch::install_interrupt();
+    cli::run()
+}

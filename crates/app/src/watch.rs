@@ -1,0 +1,106 @@
+//! What a user sees and does while something takes long: progress on stderr, and Ctrl-C.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Exit code of a program that Ctrl-C ended, by the convention of Unix shells (128 + SIGINT).
+pub(crate) const INTERRUPTED_CODE: u8 = 130;
+
+/// Nothing is shown of what takes less.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// The work was stopped by the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Interrupted;
+
+/// Makes the first Ctrl-C stop the work cleanly and the second end the program at once.
+pub(crate) fn install_interrupt() {
+    // Without a handler Ctrl-C ends the program, which is no reason not to start it.
+    let _ = ctrlc::set_handler(|| {
+        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            std::process::exit(INTERRUPTED_CODE.into());
+        }
+    });
+}
+
+/// Watches one stretch of work: how far it is, and whether it shall stop. Shared by its threads.
+pub(crate) struct Watch {
+    what: &'static str,
+    total_bytes: u64,
+    started: Instant,
+    bar: OnceLock<ProgressBar>,
+    quiet: bool,
+    done_bytes: std::sync::atomic::AtomicU64,
+}
+
+impl Watch {
+    /// Watches `what` (a present participle: "reading"), which is done after `total_bytes`.
+    pub(crate) fn new(what: &'static str, total_bytes: u64) -> Watch {
+        Watch {
+            what,
+            total_bytes,
+            started: Instant::now(),
+            bar: OnceLock::new(),
+            quiet: false,
+            done_bytes: 0.into(),
+        }
+    }
+
+    /// Shows no progress: for output that itself is the progress.
+    pub(crate) fn quiet(mut self) -> Watch {
+        self.quiet = true;
+        self
+    }
+
+    /// Notes that so many more bytes are done.
+    ///
+    /// # Errors
+    /// If the user wants the work to stop.
+    pub(crate) fn advance(&self, bytes: u64) -> Result<(), Interrupted> {
+        let done = self.done_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.reach(done)
+    }
+
+    /// Notes that so many bytes are done in all.
+    ///
+    /// # Errors
+    /// If the user wants the work to stop.
+    pub(crate) fn reach(&self, done: u64) -> Result<(), Interrupted> {
+        if INTERRUPTED.load(Ordering::Relaxed) {
+            return Err(Interrupted);
+        }
+        if !self.quiet && self.started.elapsed() > PATIENCE {
+            self.bar
+                .get_or_init(|| self.new_bar())
+                .set_position(done.min(self.total_bytes));
+        }
+        Ok(())
+    }
+
+    fn new_bar(&self) -> ProgressBar {
+        // Draws nothing if stderr is no terminal.
+        let bar = ProgressBar::with_draw_target(
+            Some(self.total_bytes),
+            ProgressDrawTarget::stderr_with_hz(10),
+        );
+        let template = "{msg} {bar:30} {bytes}/{total_bytes}, {eta} left";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.with_message(self.what)
+            .with_elapsed(self.started.elapsed())
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some(bar) = self.bar.get() {
+            bar.finish_and_clear();
+        }
+    }
+}

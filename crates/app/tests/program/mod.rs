@@ -1,0 +1,41 @@
+//! Runs the built program.
+#![allow(
+    dead_code,
+    reason = "each test program uses its own part of this module"
+)]
+
+use std::process::{Command, Output};
+
+/// Runs `laglab` with the given arguments, beside the real traces.
+pub(crate) fn laglab(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_laglab"))
+        .args(args)
+        .current_dir(testdata::path("etl"))
+        .env_remove("CLICOLOR_FORCE")
+        .output()
+        .expect("the program starts")
+}
+
+/// What it prints when all is fine, with the line ends of Unix.
+pub(crate) fn text(args: &[&str]) -> String {
+    let output = laglab(args);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {error}");
+    assert_eq!(error, "", "{args:?}");
+    String::from_utf8(output.stdout)
+        .expect("output is UTF-8")
+        .replace("\r\n", "\n")
+}
+
+/// The JSON it prints.
+pub(crate) fn json(args: &[&str]) -> serde_json::Value {
+    serde_json::from_str(&text(args)).expect("output is JSON")
+}
+
+/// The JSON lines it prints.
+pub(crate) fn json_lines(args: &[&str]) -> Vec<serde_json::Value> {
+    text(args)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("each line is JSON"))
+        .collect()
+}
