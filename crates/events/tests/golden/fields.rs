@@ -62,8 +62,11 @@ const RENAMED: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Kind, their field, and the text that they compute from what we read; `None` if we lack it.
-const COMPUTED: &[(&str, &str, fn(&Printed<'_>) -> Option<String>)] = &[
+/// Gives the text that they compute from what we read; `None` if we lack it.
+type Compute = fn(&Printed<'_>) -> Option<String>;
+
+/// Kind, their field, and how they compute it.
+const COMPUTED: &[(&str, &str, Compute)] = &[
     // The header of a line: what classes of events say in their payload goes before their header.
     ("*", "PID", |e| Some(e.process().to_string())),
     ("*", "TID", |e| Some(e.thread().to_string())),
@@ -247,8 +250,11 @@ const EXPLAINED: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Kind, their field, and its values' names where the manifest has none; bits if it says so.
-const NAMES: &[(&str, &str, bool, &[(u64, &str)])] = &[
+/// Numbers and their names.
+type Names = &'static [(u64, &'static str)];
+
+/// Kind, their field, whether its values are sets of bits, and their names where we have none.
+const NAMES: &[(&str, &str, bool, Names)] = &[
     (
         "Microsoft-Windows-DotNETRuntime*/GC/GlobalHeapHistory",
         "Reason",
