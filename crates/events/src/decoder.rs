@@ -167,9 +167,13 @@ impl Decoder {
 
     /// Joins what was learned. Call it after the last [`Decoder::learn`].
     pub fn finish_learning(&mut self) {
-        for ((provider, ..), schema) in &mut self.described {
+        for ((provider, id, version), schema) in &mut self.described {
+            let fields = &mut Arc::make_mut(schema).fields;
             let find = |name: &str| self.maps.get(&(*provider, Arc::from(name))).cloned();
-            resolve_maps(&mut Arc::make_mut(schema).fields, &find);
+            resolve_maps(fields, &find);
+            if let Some(known) = built_in::schema(*provider, *id, *version) {
+                correct_counts(fields, &known.fields);
+            }
         }
         let collected = std::mem::take(&mut self.chunks).finish();
         for provider in collected.providers {
@@ -336,6 +340,23 @@ impl Decoder {
     }
 }
 
+/// Takes over where the built-in facts, which were held to real events, know the field that counts
+/// an array's elements. .NET's manifest gives stacks of any depth two addresses.
+fn correct_counts(described: &mut [Field], known: &[Field]) {
+    let names = known.iter().map(|field| &field.name);
+    if !described.iter().map(|field| &field.name).eq(names) {
+        return;
+    }
+    for (field, known) in described.iter_mut().zip(known) {
+        if matches!(
+            (&field.count, &known.count),
+            (Count::Fixed(_), Count::Field(_))
+        ) {
+            field.count = known.count.clone();
+        }
+    }
+}
+
 impl Manifests {
     fn add(&mut self, provider: ManifestProvider, source: Source) {
         self.names.insert(provider.guid, provider.name);
@@ -383,3 +404,23 @@ static MANIFEST_CHUNK: LazyLock<Arc<Schema>> = LazyLock::new(|| {
         ],
     })
 });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_array_is_counted_by_the_field_that_real_events_count_it_with() {
+        let dotnet = "e13c0d23-ccbc-4e12-931b-d9cc2eee27e4".parse().unwrap();
+        let stack_walk = built_in::schema(dotnet, 82, 0).unwrap();
+        let mut described = stack_walk.fields.clone();
+        described.last_mut().unwrap().count = Count::Fixed(2);
+        let mut other = described.clone();
+        other[0].name = "Other".into();
+
+        correct_counts(&mut described, &stack_walk.fields);
+        assert_eq!(described, stack_walk.fields);
+        correct_counts(&mut other, &stack_walk.fields);
+        assert_eq!(other.last().unwrap().count, Count::Fixed(2));
+    }
+}

@@ -12,10 +12,6 @@ use crate::trace::Decodable;
 /// Event, and why its description does not account for its whole payload.
 const INCOMPLETE: &[(&str, &str)] = &[
     (
-        "Microsoft-Windows-DotNETRuntime/CLRStack/CLRStackWalk",
-        "described with two addresses, written with as many as it counts",
-    ),
-    (
         "Microsoft-Windows-DotNETRuntime/GC/LOHCompact",
         "padding known for 64 bits only",
     ),
