@@ -206,7 +206,7 @@ const COMPUTED: &[(&str, &str, Compute)] = &[
     }),
 ];
 
-/// Kind, their field, and why it may differ.
+/// Kind, their field, and why it differs in some events; where it is equal, it counts as equal.
 const EXPLAINED: &[(&str, &str, &str)] = &[
     (
         "KernelTraceControl/ImageID",
@@ -307,7 +307,6 @@ const NAMES: &[(&str, &str, bool, Names)] = &[
         false,
         &[
             (0, "START_BIND"),
-            (3, "NO_NATIVE_IMAGE"),
             (9, "REJECT_IL_SIG"),
             (22, "LOADFROM_NOT_ALLOWED"),
         ],
