@@ -225,6 +225,11 @@ impl Collect for Facts {
 }
 
 impl Facts {
+    /// How many events of each kind there are.
+    pub(crate) fn survey(&self) -> &Survey {
+        &self.survey
+    }
+
     fn add_masks(&mut self, event: &Event<'_>) {
         for (mask, bytes) in self.masks.iter_mut().zip(event.payload().chunks_exact(4)) {
             *mask |= le::u32(bytes, 0).unwrap_or(0);

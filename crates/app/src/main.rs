@@ -5,6 +5,7 @@ mod contents;
 mod damage;
 mod event_filter;
 mod event_lines;
+mod explain;
 mod info;
 mod kernel_flags;
 mod key;

@@ -62,10 +62,18 @@ impl Watch {
     /// # Errors
     /// If the user wants the work to stop.
     pub(crate) fn advance(&self, bytes: u64) -> Result<(), Interrupted> {
+        let done = self.done_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.reach(done)
+    }
+
+    /// Notes that so many bytes are done in all.
+    ///
+    /// # Errors
+    /// If the user wants the work to stop.
+    pub(crate) fn reach(&self, done: u64) -> Result<(), Interrupted> {
         if INTERRUPTED.load(Ordering::Relaxed) {
             return Err(Interrupted);
         }
-        let done = self.done_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if !self.quiet && self.started.elapsed() > PATIENCE {
             self.bar
                 .get_or_init(|| self.new_bar())

@@ -2,6 +2,7 @@
 
 mod completions;
 mod events;
+mod explain;
 mod info;
 mod open;
 mod stats;
@@ -40,6 +41,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Who used the CPUs, who waited, what interrupted, what the disks did
+    Explain(explain::Args),
     /// What a trace is: system, session, clock, contents, what is missing, damage
     Info(info::Args),
     /// How many events and bytes of each kind
@@ -84,6 +87,7 @@ impl From<Interrupted> for Failure {
 pub(crate) fn run() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match &cli.command {
+        Command::Explain(args) => explain::run(args, cli.json),
         Command::Info(args) => info::run(args, cli.json),
         Command::Stats(args) => stats::run(args, cli.json),
         Command::Events(args) => events::run(args, cli.json),

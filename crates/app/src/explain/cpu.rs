@@ -1,0 +1,175 @@
+//! CPU time by process: estimated from samples, and exactly from context switches.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use tables::Tables;
+
+use super::largest;
+use super::names::{Names, Process};
+
+/// Gaps between samples looked at on each CPU to find the sampling interval.
+const GAPS: usize = 100_000;
+
+/// Who used the CPUs.
+#[derive(Debug, Serialize)]
+pub(crate) struct CpuTime {
+    /// Median time between a CPU's samples; `None` without samples.
+    pub(crate) sample_interval_ns: Option<i64>,
+    /// Samples of all threads but the idle ones.
+    pub(crate) busy_samples: u64,
+    /// Samples of idle threads.
+    pub(crate) idle_samples: u64,
+    /// Time that context switches show to be spent in threads other than the idle ones.
+    pub(crate) busy_ns: Option<i64>,
+    /// Time in idle threads.
+    pub(crate) idle_ns: Option<i64>,
+    /// Time between switches that contradict each other: switches are missing there, and nobody
+    /// knows who ran.
+    pub(crate) unknown_ns: Option<i64>,
+    /// The processes that used most, the idle process left out.
+    pub(crate) processes: Vec<ProcessTime>,
+}
+
+/// What one process used.
+#[derive(Debug, Serialize)]
+pub(crate) struct ProcessTime {
+    #[serde(flatten)]
+    pub(crate) process: Process,
+    /// Its samples.
+    pub(crate) samples: u64,
+    /// Its time by samples: their number times the interval.
+    pub(crate) sampled_ns: Option<i64>,
+    /// Its time by context switches, exact.
+    pub(crate) switched_ns: Option<i64>,
+    /// Times that a thread of it ran.
+    pub(crate) runs: u64,
+}
+
+#[derive(Default)]
+struct Used {
+    samples: u64,
+    switched_ns: i64,
+    runs: u64,
+}
+
+/// `begin` and `end` are the first and the last moment that the tables know of.
+pub(super) fn read(
+    tables: &Tables,
+    names: &Names<'_>,
+    (begin, end): (i64, i64),
+) -> Option<CpuTime> {
+    let has_switches = !tables.context_switches.is_empty();
+    if tables.samples.is_empty() && !has_switches {
+        return None;
+    }
+    let mut used: HashMap<Process, Used> = HashMap::new();
+    let mut owners = Owners {
+        names,
+        last: HashMap::new(),
+    };
+    let (mut busy_samples, mut idle_samples) = (0, 0);
+    for samples in &tables.samples {
+        for (row, thread) in samples.thread_id.iter().enumerate() {
+            let count = u64::from(samples.count[row].max(1));
+            if *thread == 0 {
+                idle_samples += count;
+            } else {
+                busy_samples += count;
+                let process = owners.of(*thread, samples.time_ns[row]);
+                used.entry(process).or_default().samples += count;
+            }
+        }
+    }
+    let (mut busy, mut idle, mut unknown) = (0, 0, 0);
+    for switches in &tables.context_switches {
+        let last = switches.len() - 1;
+        // The first switch tells who ran before it, the last one who ran after it.
+        let before = (begin, switches.time_ns[0], Some(switches.old_thread_id[0]));
+        let after = (
+            switches.time_ns[last],
+            end,
+            Some(switches.new_thread_id[last]),
+        );
+        let between = (1..switches.len()).map(|row| {
+            let (chosen, ran) = (switches.new_thread_id[row - 1], switches.old_thread_id[row]);
+            let thread = (chosen == ran).then_some(ran);
+            (switches.time_ns[row - 1], switches.time_ns[row], thread)
+        });
+        for (from, to, thread) in std::iter::once(before).chain(between).chain([after]) {
+            let ran = to.saturating_sub(from);
+            match thread {
+                None => unknown += ran,
+                Some(0) => idle += ran,
+                Some(thread) => {
+                    busy += ran;
+                    let process = used.entry(owners.of(thread, from)).or_default();
+                    process.switched_ns += ran;
+                    process.runs += 1;
+                }
+            }
+        }
+    }
+    let interval = sample_interval(tables);
+    let processes = used
+        .into_iter()
+        .map(|(process, used)| ProcessTime {
+            process,
+            samples: used.samples,
+            sampled_ns: interval.map(|ns| ns.saturating_mul(used.samples as i64)),
+            switched_ns: has_switches.then_some(used.switched_ns),
+            runs: used.runs,
+        })
+        .collect();
+    let by_time = |p: &ProcessTime| {
+        (
+            p.switched_ns.unwrap_or(0),
+            p.samples,
+            std::cmp::Reverse(p.process.clone()),
+        )
+    };
+    Some(CpuTime {
+        sample_interval_ns: interval,
+        busy_samples,
+        idle_samples,
+        busy_ns: has_switches.then_some(busy),
+        idle_ns: has_switches.then_some(idle),
+        unknown_ns: has_switches.then_some(unknown),
+        processes: largest(processes, by_time),
+    })
+}
+
+/// The median gap between the samples of a CPU. The interval set for the session is in few
+/// traces, and not always the one used.
+fn sample_interval(tables: &Tables) -> Option<i64> {
+    let mut gaps: Vec<i64> = tables
+        .samples
+        .iter()
+        .flat_map(|samples| {
+            samples
+                .time_ns
+                .windows(2)
+                .take(GAPS)
+                .map(|pair| pair[1] - pair[0])
+        })
+        .collect();
+    let middle = gaps.len() / 2;
+    (!gaps.is_empty()).then(|| *gaps.select_nth_unstable(middle).1)
+}
+
+/// Remembers the last process of each thread: most lookups repeat.
+struct Owners<'n, 't> {
+    names: &'n Names<'t>,
+    last: HashMap<(u32, Option<u32>), Process>,
+}
+
+impl Owners<'_, '_> {
+    fn of(&mut self, thread_id: u32, time_ns: i64) -> Process {
+        let process_id = self.names.process_of(thread_id, time_ns);
+        // Reused process ids have other names, but not within the life of one thread.
+        self.last
+            .entry((thread_id, process_id))
+            .or_insert_with(|| self.names.process(process_id, time_ns))
+            .clone()
+    }
+}

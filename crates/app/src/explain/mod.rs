@@ -1,0 +1,107 @@
+//! The first explanation of a trace: who used the CPUs, who waited for them, what interrupted
+//! them, what the disks did, and what the trace cannot say.
+
+mod cpu;
+mod disk;
+mod interrupts;
+mod modules;
+mod names;
+mod ranks;
+mod waits;
+
+pub(crate) use disk::ProcessRequests;
+
+use etl::Trace;
+use serde::Serialize;
+use tables::{Options, Table, Tables};
+
+use crate::watch::{Interrupted, Watch};
+use names::Names;
+
+/// Rows kept of a list that is shown by rank.
+const TOP: usize = 10;
+
+/// What the tables of a trace say at first sight. A part is `None` if the trace does not hold the
+/// events it rests on.
+#[derive(Debug, Serialize)]
+pub(crate) struct Explanation {
+    /// From the first to the last sample or context switch.
+    pub(crate) span_ns: i64,
+    /// CPUs with samples or context switches.
+    pub(crate) cpus: usize,
+    /// CPU time by process.
+    pub(crate) cpu: Option<cpu::CpuTime>,
+    /// Modules that CPUs were executing.
+    pub(crate) modules: Option<modules::Modules>,
+    /// DPCs and service routines.
+    pub(crate) interrupts: Option<interrupts::Interrupts>,
+    /// Waits of ready threads for a CPU.
+    pub(crate) waits: Option<waits::Waits>,
+    /// Ranks, quanta and priorities.
+    pub(crate) ranks: Option<ranks::Ranks>,
+    /// Requests to disks.
+    pub(crate) disk: Option<disk::Disk>,
+    /// Hard page faults.
+    pub(crate) hard_faults: Option<disk::HardFaults>,
+    /// Events that a table should hold but whose payload could not be read.
+    pub(crate) unreadable_events: u64,
+}
+
+/// Builds the tables and reads them.
+///
+/// # Errors
+/// If the user stopped it.
+pub(crate) fn explain(trace: &Trace) -> Result<Explanation, Interrupted> {
+    let watch = Watch::new("building tables", trace.size_bytes());
+    let progress = |done: u64| watch.reach(done).is_ok();
+    let tables = tables::build(
+        trace,
+        Table::ALL,
+        Options {
+            progress: &progress,
+        },
+    );
+    Ok(read(&tables.map_err(|_| Interrupted)?))
+}
+
+fn read(tables: &Tables) -> Explanation {
+    let names = Names::new(tables);
+    let switches = tables.context_switches.iter().map(|s| s.time_ns.as_slice());
+    let samples = tables.samples.iter().map(|s| s.time_ns.as_slice());
+    let columns: Vec<&[i64]> = switches.chain(samples).collect();
+    let first = columns
+        .iter()
+        .filter_map(|c| c.first())
+        .min()
+        .copied()
+        .unwrap_or(0);
+    let last = columns
+        .iter()
+        .filter_map(|c| c.last())
+        .max()
+        .copied()
+        .unwrap_or(first);
+    let mut cpus: Vec<u16> = tables.context_switches.iter().map(|s| s.cpu[0]).collect();
+    cpus.extend(tables.samples.iter().map(|s| s.cpu[0]));
+    cpus.sort_unstable();
+    cpus.dedup();
+    Explanation {
+        span_ns: last.saturating_sub(first),
+        cpus: cpus.len(),
+        cpu: cpu::read(tables, &names, (first, last)),
+        modules: modules::read(tables, &names),
+        interrupts: interrupts::read(tables, &names),
+        waits: waits::read(tables, &names),
+        ranks: ranks::read(tables, &names),
+        disk: disk::read(tables, &names),
+        hard_faults: disk::read_hard_faults(tables, &names),
+        unreadable_events: tables.unreadable.iter().map(|u| u.count).sum(),
+    }
+}
+
+/// The `TOP` largest of `items` by `size`, the largest first; ties keep their order.
+fn largest<T, K: Ord>(mut items: Vec<T>, size: impl Fn(&T) -> K) -> Vec<T> {
+    items.sort_by_cached_key(|item| std::cmp::Reverse(size(item)));
+    items.truncate(TOP);
+    items
+}

@@ -1,0 +1,154 @@
+//! `disk_io`: requests to disks.
+
+use std::collections::HashMap;
+
+use etl::{ClockKind, Event};
+use events::kernel::{DiskFlush, DiskStart, DiskTransfer};
+
+use crate::Table;
+use crate::column::{Named, Names, Nullable};
+use crate::kept::KeptEvent;
+use crate::schema::table;
+use crate::unreadable::UnreadableEvents;
+
+table! {
+    /// One row per completed request to a disk.
+    DiskIo = "disk_io" sorted by time_ns {
+        /// When the request had completed.
+        time_ns: Vec<i64> = "header time",
+        /// When it started: the time of the init event with the same request packet, or else the
+        /// completion less `response_ns`.
+        init_ns: Nullable<i64> = "ReadInit, WriteInit, FlushInit: header time, by Irp"
+            wpa "Init Time (s)",
+        /// From start to completion.
+        duration_ns: Nullable<i64> = "time_ns - init_ns" wpa "IO Time",
+        /// How long it took by the kernel's own measure.
+        response_ns: Nullable<i64> = "HighResResponseTime",
+        /// The CPU that logged the completion.
+        cpu: Vec<u16> = "CPU of the buffer" wpa "CPU",
+        /// `read`, `write` or `flush`; also of optical disks.
+        kind: Names<DiskIoKind> = "DiskIo Read, Write, FlushBuffers, OpticalRead, OpticalWrite, OpticalFlush"
+            wpa "IO Type",
+        /// Number of the disk.
+        disk: Vec<u32> = "DiskNumber" wpa "Disk",
+        /// Where on the disk; not of a flush.
+        offset_bytes: Nullable<u64> = "ByteOffset",
+        /// How much; not of a flush.
+        size_bytes: Nullable<u32> = "TransferSize" wpa "Size",
+        /// Priority: 0 not set, 1 very low, 2 low, 3 normal, 4 high, 5 critical.
+        priority: Vec<u8> = "IrpFlags bits 17-19" wpa "Priority",
+        /// Flags of the request packet.
+        irp_flags: Vec<u32> = "IrpFlags",
+        /// The request packet. Since version 2 (Windows Vista).
+        irp: Nullable<u64> = "Irp",
+        /// Key of the file; not of a flush.
+        file_object: Nullable<u64> = "FileObject",
+        /// The thread that asked. From the completion since version 3 (Windows 8), else from the
+        /// init event.
+        thread_id: Nullable<u32> = "IssuingThreadId; init event: header thread" wpa "Thread ID",
+    }
+}
+
+/// What a disk was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DiskIoKind {
+    /// Data from the disk.
+    Read,
+    /// Data to the disk.
+    Write,
+    /// Data out of the disk's cache.
+    Flush,
+}
+
+impl Named for DiskIoKind {
+    const NAMES: &'static [&'static str] = &["read", "write", "flush"];
+
+    fn code(self) -> i8 {
+        self as i8
+    }
+}
+
+impl DiskIo {
+    /// Adds a row; `None` if the payload is unreadable.
+    pub(crate) fn push(&mut self, event: &Event<'_>) -> Option<()> {
+        let (payload, version) = (event.payload(), event.version()?);
+        let kind = match event.opcode()? {
+            10 | 55 => DiskIoKind::Read,
+            11 | 56 => DiskIoKind::Write,
+            _ => DiskIoKind::Flush,
+        };
+        let (flags, response) = if kind == DiskIoKind::Flush {
+            let flush = DiskFlush::read(payload, version, event.pointer_size())?;
+            self.disk.push(flush.disk);
+            self.offset_bytes.push(None);
+            self.size_bytes.push(None);
+            self.irp.push(Some(flush.irp));
+            self.file_object.push(None);
+            self.thread_id.push(flush.issuing_thread_id);
+            (flush.irp_flags, Some(flush.response_time))
+        } else {
+            let transfer = DiskTransfer::read(payload, version, event.pointer_size())?;
+            self.disk.push(transfer.disk);
+            self.offset_bytes.push(Some(transfer.offset));
+            self.size_bytes.push(Some(transfer.size));
+            self.irp.push(transfer.irp);
+            self.file_object.push(Some(transfer.file_object));
+            self.thread_id.push(transfer.issuing_thread_id);
+            (transfer.irp_flags, transfer.response_time)
+        };
+        // The response is in ticks of the performance counter, which is the session's clock or
+        // has a rate that the session does not say.
+        let clock = event.clock();
+        let response = response
+            .filter(|_| clock.kind() == ClockKind::Qpc)
+            .and_then(|ticks| i64::try_from(ticks).ok())
+            .map(|ticks| clock.ticks_to_ns(ticks));
+        let time = event.time_ns();
+        self.time_ns.push(time);
+        self.init_ns
+            .push(response.map(|response| time.saturating_sub(response)));
+        self.duration_ns.push(response);
+        self.response_ns.push(response);
+        self.cpu.push(event.cpu());
+        self.kind.0.push(kind);
+        self.priority.push((flags >> 17 & 7) as u8);
+        self.irp_flags.push(flags);
+        Some(())
+    }
+
+    /// Gives the rows of all streams the starts of their requests; `starts` are the init events in
+    /// time order. Packets are reused, so a completion takes the latest start not yet taken.
+    pub(crate) fn join(
+        streams: &mut [DiskIo],
+        starts: &[KeptEvent<'_>],
+        unreadable: &mut UnreadableEvents,
+    ) {
+        let mut rows: Vec<(i64, usize, usize)> = streams
+            .iter()
+            .zip(0..)
+            .flat_map(|(stream, i)| stream.time_ns.iter().zip(0..).map(move |(t, r)| (*t, i, r)))
+            .collect();
+        rows.sort_unstable();
+        let mut starts = starts.iter().peekable();
+        let mut open: HashMap<u64, (i64, Option<u32>)> = HashMap::new();
+        for (time, stream, row) in rows {
+            while let Some(event) = starts.next_if(|event| event.time_ns <= time) {
+                match DiskStart::read(event.payload, event.version, event.pointer_size) {
+                    Some(start) => {
+                        let thread = start.issuing_thread_id.or(event.thread_id);
+                        open.insert(start.irp, (event.time_ns, thread));
+                    }
+                    None => unreadable.add(Table::DiskIo, event.place),
+                }
+            }
+            let table = &mut streams[stream];
+            let Some((init, thread)) = table.irp.get(row).and_then(|irp| open.remove(&irp)) else {
+                continue;
+            };
+            table.init_ns.set(row, Some(init));
+            table.duration_ns.set(row, Some(time.saturating_sub(init)));
+            let thread = table.thread_id.get(row).or(thread);
+            table.thread_id.set(row, thread);
+        }
+    }
+}

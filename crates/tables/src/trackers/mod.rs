@@ -1,0 +1,10 @@
+//! Who an id or an address was at a moment.
+
+mod images;
+mod lifetimes;
+mod processes;
+mod threads;
+
+pub use images::ImageTracker;
+pub use processes::ProcessTracker;
+pub use threads::ThreadTracker;

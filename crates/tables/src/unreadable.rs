@@ -1,0 +1,50 @@
+//! Events that tables lack because their payloads could not be read.
+
+use etl::Place;
+
+use crate::Table;
+
+/// Events that are missing from a table because their payloads could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// The table.
+    pub table: Table,
+    /// How many.
+    pub count: u64,
+    /// One of them.
+    pub place: Place,
+}
+
+/// Counts of unreadable events.
+#[derive(Debug, Default)]
+pub(crate) struct UnreadableEvents(Vec<Unreadable>);
+
+impl UnreadableEvents {
+    /// Counts one event.
+    #[cold]
+    pub(crate) fn add(&mut self, table: Table, place: Place) {
+        self.merge_one(Unreadable {
+            table,
+            count: 1,
+            place,
+        });
+    }
+
+    /// Adds the counts of another part of the trace.
+    pub(crate) fn merge(&mut self, other: UnreadableEvents) {
+        other.0.into_iter().for_each(|one| self.merge_one(one));
+    }
+
+    /// The counts, in the order of tables.
+    pub(crate) fn into_sorted(mut self) -> Vec<Unreadable> {
+        self.0.sort_by_key(|one| one.table);
+        self.0
+    }
+
+    fn merge_one(&mut self, one: Unreadable) {
+        match self.0.iter_mut().find(|known| known.table == one.table) {
+            Some(known) => known.count += one.count,
+            None => self.0.push(one),
+        }
+    }
+}
