@@ -205,6 +205,7 @@ impl<'a, 'e> Line<'a, 'e> {
         put(&mut object, "event", identity.name.as_ref())?;
         match self.number() {
             ("opcode", _) => {}
+            ("message", number) => put(&mut object, "number", number)?,
             (what, number) => put(&mut object, what, number)?,
         }
         put(&mut object, "opcode", event.opcode())?;
