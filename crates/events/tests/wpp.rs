@@ -15,19 +15,7 @@ use events::wpp::{Message, TmfSet, WppMessage, decode_payload, parse_tmf};
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/etl");
 
 /// `tools/WppEmitter/tmf/9b93a332-c452-3e71-64f7-55130c7de2e4.tmf` without its `// PDB:` paths.
-const EMITTER_TMF: &str = r#"// PDB:  WppEmitter.pdb
-9b93a332-c452-3e71-64f7-55130c7de2e4 findneedle // SRC=WppEmitter.cpp MJ= MN=
-#typev WppEmitter_cpp40 11 "%0WppEmitter detail seq=%10!d! note=processing-record value=%11!d! category=Detail" //   LEVEL=TRACE_DETAIL FUNC=main
-{
-i, ItemLong -- 10
-i % 7919, ItemLong -- 11
-}
-#typev WppEmitter_cpp36 10 "%0WppEmitter work item id=%10!d! status=0x%11!x! phase=startup provider=WppEmitter" //   LEVEL=TRACE_GENERAL FUNC=main
-{
-i, ItemLong -- 10
-(unsigned)(i & 0xff), ItemLong -- 11
-}
-"#;
+const EMITTER_TMF: &str = include_str!("data/wpp_emitter.tmf");
 
 fn data(path: &str) -> PathBuf {
     let path = PathBuf::from(DATA).join(path);

@@ -1,0 +1,81 @@
+//! The text of TraceEvent's dumps.
+//!
+//! Made by `TraceEvent.Tests/Parsing/GeneralParsing.cs` of `github:microsoft/perfview` (MIT): up to
+//! five `EVENT` lines per kind, then a `COUNT` line per kind. Texts longer than 20 characters are
+//! cut and marked with three dots.
+
+/// A dump.
+pub(crate) struct Baseline {
+    text: String,
+}
+
+/// An `EVENT` line.
+pub(crate) struct Line<'a> {
+    /// The whole line, for messages.
+    pub(crate) text: &'a str,
+    /// Microseconds since the trace's start.
+    pub(crate) time_us: i64,
+    /// Provider, task and opcode: `Windows Kernel/Process/Start`.
+    pub(crate) kind: &'a str,
+    /// Payload and header fields in order; the latter are `PID`, `TID`, `PName`, `ProceNum` and
+    /// `DataLen`.
+    pub(crate) fields: Vec<(&'a str, &'a str)>,
+}
+
+impl Baseline {
+    pub(crate) fn read(name: &str) -> Baseline {
+        let bytes = testdata::bytes(&format!("etl/golden/{name}.baseline.txt"));
+        let text = String::from_utf8(bytes).unwrap();
+        Baseline { text }
+    }
+
+    /// The `EVENT` lines, in order.
+    pub(crate) fn events(&self) -> Vec<Line<'_>> {
+        let lines = self.starting_with("EVENT ");
+        lines.map(|(text, rest)| Line::parse(text, rest)).collect()
+    }
+
+    /// Kinds and how many events of them there are.
+    pub(crate) fn counts(&self) -> Vec<(&str, usize)> {
+        let lines = self.starting_with("COUNT ");
+        let counts = lines.map(|(_, rest)| rest.rsplit_once(':').unwrap());
+        counts.map(|(kind, n)| (kind, n.parse().unwrap())).collect()
+    }
+
+    fn starting_with<'a>(&'a self, start: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let lines = self.text.trim_start_matches('\u{feff}').lines();
+        lines.filter_map(move |line| Some((line, line.strip_prefix(start)?)))
+    }
+}
+
+impl<'a> Line<'a> {
+    fn parse(text: &'a str, rest: &'a str) -> Line<'a> {
+        let (time, rest) = rest.split_once(": ").unwrap();
+        let (kind, rest) = rest.split_once(" PID=").unwrap();
+        let time: String = time.chars().filter(char::is_ascii_digit).collect();
+        let mut fields = Vec::new();
+        // `rest` starts inside the first field, whose name was the separator.
+        let mut name = "PID";
+        let mut from = 0;
+        for (at, _) in rest.match_indices("; ") {
+            // A value may hold the separator; it ends where a name follows, or the line ends.
+            let next = &rest[at + 2..];
+            let is_name = |name: &str| {
+                let first = name.starts_with(|c: char| c.is_ascii_alphabetic());
+                first && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            };
+            let following = next.split_once('=').map(|(name, _)| name);
+            if next.is_empty() || following.is_some_and(is_name) {
+                fields.push((name, &rest[from..at]));
+                let next_name = following.unwrap_or("");
+                (name, from) = (next_name, at + 3 + next_name.len());
+            }
+        }
+        Line {
+            text,
+            time_us: time.parse().unwrap(),
+            kind,
+            fields,
+        }
+    }
+}

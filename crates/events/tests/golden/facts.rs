@@ -1,0 +1,132 @@
+//! What TraceEvent looks up in other events of a trace while it prints one.
+
+use std::collections::HashMap;
+
+use etl::Event;
+use events::{Decoded, Value};
+
+/// Facts of a whole trace.
+#[derive(Default)]
+pub(crate) struct Facts {
+    processes: HashMap<u64, String>,
+    /// Owners of threads, from when on.
+    threads: HashMap<u64, Vec<(i64, u64)>>,
+    files: HashMap<u64, Vec<(i64, String)>>,
+    /// Volumes of the kernel and their letters.
+    volumes: Vec<(String, String)>,
+    /// Ends of transfers by disk, in time order.
+    transfers: HashMap<u64, Vec<i64>>,
+    /// Names of .NET types by their ids.
+    types: HashMap<u64, String>,
+}
+
+impl Facts {
+    pub(crate) fn learn(&mut self, event: &Event<'_>, decoded: &Decoded<'_>) {
+        let name = decoded.identity.name.as_deref();
+        if name == Some("Type/BulkType") {
+            self.learn_types(decoded);
+        }
+        let provider = decoded.identity.provider.as_deref();
+        let Some(("Windows Kernel", name)) = provider.zip(name) else {
+            return;
+        };
+        let number = |name: &str| decoded.fields.get(name).and_then(Value::as_u64).unwrap();
+        let text = |name: &str| decoded.fields.get(name).unwrap().to_string();
+        let time = event.time_ns();
+        match name {
+            "Process/Start" | "Process/DCStart" | "Process/End" | "Process/DCEnd" => {
+                let file = text("ImageFileName");
+                let stem = file.rsplit_once('.').map_or(&*file, |(stem, _)| stem);
+                self.processes.insert(number("ProcessId"), stem.to_owned());
+            }
+            "Thread/Start" | "Thread/DCStart" | "Thread/End" | "Thread/DCEnd" => {
+                let owners = self.threads.entry(number("TThreadId")).or_default();
+                owners.push((time, number("ProcessId")));
+            }
+            "FileIo/Name" | "FileIo/FileCreate" | "FileIo/FileDelete" | "FileIo/FileRundown" => {
+                let names = self.files.entry(number("FileObject")).or_default();
+                names.push((time, text("FileName")));
+            }
+            "SysConfigEx/VolumeMapping" => {
+                self.volumes.push((text("NtPath"), text("DosPath")));
+            }
+            "DiskIo/Read" | "DiskIo/Write" => {
+                let ends = self.transfers.entry(number("DiskNumber")).or_default();
+                ends.push(time);
+            }
+            _ => {}
+        }
+    }
+
+    fn learn_types(&mut self, decoded: &Decoded<'_>) {
+        let Some(Value::Array(types)) = decoded.fields.get("Values") else {
+            panic!("no types")
+        };
+        for one in types {
+            let Value::Struct(members) = one else {
+                panic!("no struct")
+            };
+            let member = |name: &str| &members.iter().find(|(n, _)| &**n == name).unwrap().1;
+            let id = member("TypeID").as_u64().unwrap();
+            self.types.insert(id, member("Name").to_string());
+        }
+    }
+
+    /// The name of a .NET type; empty if no event tells it.
+    pub(crate) fn type_name(&self, id: u64) -> String {
+        self.types.get(&id).cloned().unwrap_or_default()
+    }
+
+    /// Name of a process, as printed.
+    pub(crate) fn process_name(&self, process: i64) -> String {
+        match self.processes.get(&(process as u64)) {
+            Some(name) => name.clone(),
+            None if process == -1 => String::new(),
+            None if process == 0 => "Idle".into(),
+            None => format!("Process({process})"),
+        }
+    }
+
+    /// The process that a thread belongs to at `time`.
+    pub(crate) fn process_of_thread(&self, thread: u64, time: i64) -> Option<u64> {
+        at(self.threads.get(&thread)?, time).copied()
+    }
+
+    /// The name of a file as a user writes it; empty if no event tells it.
+    pub(crate) fn file_name(&self, file: u64, time: i64) -> String {
+        let name = self.files.get(&file).and_then(|names| at(names, time));
+        name.map_or(String::new(), |name| self.user_path(name))
+    }
+
+    /// The kernel's path with a volume's letter in the place of its device.
+    pub(crate) fn user_path(&self, path: &str) -> String {
+        let volumes = self.volumes.iter().filter(|(device, _)| !device.is_empty());
+        let longest = volumes
+            .filter_map(|(device, letter)| Some((letter, path.strip_prefix(&**device)?)))
+            .min_by_key(|(_, rest)| rest.len());
+        if let Some((letter, rest)) = longest {
+            return format!("{letter}{rest}");
+        }
+        // Images of 32-bit programs lack their device; Windows is where the system is.
+        let mut system = self
+            .volumes
+            .iter()
+            .filter(|(device, _)| device == r"\SystemRoot\");
+        match system.next() {
+            Some((_, root)) if path.starts_with(r"\Windows\") => format!("{}{path}", &root[..2]),
+            _ => path.to_owned(),
+        }
+    }
+
+    /// When the transfer before `time` ended on a disk; the trace's start if there is none.
+    pub(crate) fn transfer_before(&self, disk: u64, time: i64) -> i64 {
+        let ends = &self.transfers[&disk];
+        ends.iter().rfind(|end| **end < time).copied().unwrap_or(0)
+    }
+}
+
+/// What holds at `time`: the last fact up to it, or else the first after it.
+fn at<T>(facts: &[(i64, T)], time: i64) -> Option<&T> {
+    let known = facts.iter().rfind(|(from, _)| *from <= time);
+    known.or(facts.first()).map(|(_, fact)| fact)
+}
