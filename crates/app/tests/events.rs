@@ -189,11 +189,36 @@ fn stacks_are_shown_when_asked_for() {
     let name = "perfview__net.4.5.2.x64.etl";
     let count = |args: &[&str]| {
         let lines = program::json_lines(&[&["events", "--json", name][..], args].concat());
-        lines.iter().filter(|e| e.get("stack").is_some()).count()
+        let carried = |e: &&Value| has_guid_header(e) && e.get("stack").is_some();
+        lines.iter().filter(carried).count()
     };
     // 655 STACK_TRACE64 items, by the ground truth.
     assert_eq!(count(&["--stacks"]), 655);
     assert_eq!(count(&["--limit", "1000"]), 0);
+    // Image/DCStart of this trace maps ntoskrnl.exe, 0x1450000 bytes, at 0xfffff80085c00000.
+    let (base, size) = (0xffff_f800_85c0_0000_u64, 0x145_0000);
+    let args = [
+        "events",
+        "--json",
+        "filtrace__etw.etl",
+        "--event",
+        "StackWalk/Stack",
+        "--stacks",
+    ];
+    let mut in_kernel = 0;
+    for event in program::json_lines(&args) {
+        let addresses = event["stack"].as_array().unwrap();
+        for (i, address) in addresses.iter().enumerate() {
+            let hex = address.as_str().unwrap().trim_start_matches("0x");
+            let address = u64::from_str_radix(hex, 16).unwrap();
+            if (base..base + size).contains(&address) {
+                let frame = format!("ntoskrnl.exe+{:#x}", address - base);
+                assert_eq!(event["stack_modules"][i], frame);
+                in_kernel += 1;
+            }
+        }
+    }
+    assert!(in_kernel > 0);
 }
 
 #[test]
