@@ -18,6 +18,8 @@ pub(crate) struct DamageReport {
     pub(crate) buffers_marking_lost_events: u64,
     /// Buffers flagged "buffers were lost before".
     pub(crate) buffers_marking_lost_buffers: u64,
+    /// Events saying that a real-time session lost something.
+    pub(crate) loss_events: u64,
     /// Sequence numbers that no buffer carries.
     pub(crate) missing_sequence_numbers: u64,
     /// Zero bytes at the ends of preallocated files.
@@ -76,6 +78,7 @@ impl DamageReport {
             buffers_lost: damage.buffers_lost,
             buffers_marking_lost_events: damage.buffers_marking_lost_events,
             buffers_marking_lost_buffers: damage.buffers_marking_lost_buffers,
+            loss_events: damage.loss_events,
             missing_sequence_numbers: damage.missing_sequence_numbers,
             unused_bytes: damage.unused_bytes,
             unfinished_segments: damage.unfinished_segments,
@@ -102,6 +105,10 @@ impl DamageReport {
         say(
             self.buffers_marking_lost_buffers,
             "buffers marked: buffers were lost before",
+        );
+        say(
+            self.loss_events,
+            "events saying that a real-time session lost events, buffers or a file",
         );
         say(
             self.missing_sequence_numbers,

@@ -17,7 +17,8 @@ pub(crate) struct Filter {
     /// Of this provider: its GUID, or (part of) its name in any case
     #[arg(long, value_name = "NAME|GUID")]
     provider: Vec<Provider>,
-    /// Of this kind: event id (opcode of kernel and classic events), or (part of) its name
+    /// Of this kind: its id (opcode of kernel and classic events), its name, or the part of it before
+    /// or after the /, in any case; * stands for anything
     #[arg(long, value_name = "NAME|ID")]
     event: Vec<Name>,
     /// Logged by, or about, the process with this id
@@ -124,6 +125,24 @@ impl FromStr for Moment {
     }
 }
 
+/// Whether `text` is as `pattern` says, where `*` stands for anything.
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else {
+        return pattern == text;
+    };
+    let Some(mut text) = text.strip_prefix(start) else {
+        return false;
+    };
+    let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));
+    for part in middle.split('*') {
+        match text.split_once(part) {
+            Some((_, after)) => text = after,
+            None => return false,
+        }
+    }
+    text.ends_with(end)
+}
+
 /// A decimal number times 10^`digits`, exactly; digits beyond are dropped.
 fn decimal(text: &str, digits: usize) -> Option<i64> {
     let (negative, text) = match text.trim().strip_prefix('-') {
@@ -178,7 +197,10 @@ impl Filter {
         let event = self.event.is_empty()
             || self.event.iter().any(|wanted| match wanted {
                 Name::Number(wanted) => number == Some(*wanted),
-                Name::Text(part) => holds(&identity.name, part),
+                Name::Text(pattern) => identity.name.as_ref().is_some_and(|name| {
+                    let name = name.to_lowercase();
+                    matches(pattern, &name) || name.split('/').any(|part| matches(pattern, part))
+                }),
             });
         provider && event
     }
@@ -271,6 +293,23 @@ impl<'a> Sieve<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stars_stand_for_anything() {
+        for (pattern, text, expected) in [
+            ("read", "read", true),
+            ("read", "readinit", false),
+            ("read*", "readinit", true),
+            ("*init", "readinit", true),
+            ("r*d*n*t", "readinit", true),
+            ("r*x*t", "readinit", false),
+            ("*", "", true),
+            ("a*a", "a", false),
+            ("a**b", "ab", true),
+        ] {
+            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
+        }
+    }
 
     #[test]
     fn moments_are_exact() {

@@ -14,7 +14,8 @@ use serde::{Serialize, Serializer};
 
 use crate::key::Key;
 use crate::output::{Printable, Quoted};
-use crate::processes::{Processes, known_id};
+use crate::processes::{Processes, known_id, processes_in};
+use crate::stack_modules::StackModules;
 
 /// What of an event is written.
 #[derive(Clone, Debug, Default)]
@@ -37,8 +38,17 @@ pub(crate) struct Line<'a, 'e> {
     pub(crate) event: &'a Event<'e>,
     /// What it says.
     pub(crate) decoded: &'a Decoded<'e>,
+    /// What else of the trace gives names to it.
+    pub(crate) around: Around<'a>,
+}
+
+/// What a trace says about all its events.
+#[derive(Clone, Copy)]
+pub(crate) struct Around<'a> {
     /// Who had which id.
     pub(crate) processes: &'a Processes,
+    /// What was where in memory.
+    pub(crate) modules: &'a StackModules,
 }
 
 impl<'a, 'e> Line<'a, 'e> {
@@ -51,7 +61,9 @@ impl<'a, 'e> Line<'a, 'e> {
     }
 
     fn process(&self) -> Option<&'a Arc<str>> {
-        self.processes.name(self.pid()?, self.event.time_ns())
+        self.around
+            .processes
+            .name(self.pid()?, self.event.time_ns())
     }
 
     fn utc(&self) -> String {
@@ -70,8 +82,16 @@ impl<'a, 'e> Line<'a, 'e> {
         }
     }
 
-    /// Addresses of the stack that the event carries, callee first.
+    /// Addresses of the stack that the event carries or is, callee first.
     fn stack(&self) -> Option<Vec<u64>> {
+        if self.is_stack() {
+            return match self.decoded.fields.get("Addresses")? {
+                Value::Array(addresses) => {
+                    Some(addresses.iter().filter_map(Value::as_u64).collect())
+                }
+                _ => None,
+            };
+        }
         self.event.extended_items().find_map(|item| {
             let addresses = item.data.get(8..)?;
             match item.ext_type {
@@ -94,6 +114,23 @@ impl<'a, 'e> Line<'a, 'e> {
                 _ => None,
             }
         })
+    }
+
+    /// Whether it is a stack that the kernel logged as an event of its own.
+    fn is_stack(&self) -> bool {
+        const STACK_WALK: u16 = 0x18;
+        self.event
+            .hook()
+            .is_some_and(|hook| hook >> 8 == STACK_WALK)
+    }
+
+    /// An address of its stack with its module.
+    fn frame(&self, address: u64) -> Option<String> {
+        let pid = processes_in(&self.decoded.fields.values).find(|_| self.is_stack());
+        let time_ns = self.event.time_ns();
+        self.around
+            .modules
+            .name(pid.or(self.pid()), address, time_ns)
     }
 
     fn related_activity(&self) -> Option<Guid> {
@@ -161,7 +198,9 @@ impl<'a, 'e> Line<'a, 'e> {
         if let Some(message) = &self.decoded.message {
             write!(out, " {}", Quoted(message))?;
         }
-        for (name, value) in self.fields(choice) {
+        let shown_below = choice.stacks && self.is_stack();
+        let fields = self.fields(choice);
+        for (name, value) in fields.filter(|(name, _)| !(shown_below && name == "Addresses")) {
             write!(out, " {}=", Printable(&name))?;
             match value {
                 Value::Text(text) => write!(out, "{}", Quoted(text))?,
@@ -179,7 +218,9 @@ impl<'a, 'e> Line<'a, 'e> {
         }
         writeln!(out)?;
         for address in self.stack().filter(|_| choice.stacks).iter().flatten() {
-            writeln!(out, "{:>37}{address:#018x}", "")?;
+            let frame = self.frame(*address).unwrap_or_default();
+            let line = format!("{:>37}{address:#018x} {}", "", Printable(&frame));
+            writeln!(out, "{}", line.trim_end())?;
         }
         Ok(())
     }
@@ -205,6 +246,7 @@ impl<'a, 'e> Line<'a, 'e> {
         put(&mut object, "event", identity.name.as_ref())?;
         match self.number() {
             ("opcode", _) => {}
+            ("message", number) => put(&mut object, "number", number)?,
             (what, number) => put(&mut object, what, number)?,
         }
         put(&mut object, "opcode", event.opcode())?;
@@ -226,8 +268,12 @@ impl<'a, 'e> Line<'a, 'e> {
         put(&mut object, "tail", tail.map(Value::Bytes).map(Shown))?;
         if choice.stacks {
             let stack = self.stack();
+            let frames = stack.iter().flatten().map(|address| self.frame(*address));
+            let frames: Vec<_> = frames.collect();
             let stack = stack.map(|s| s.into_iter().map(Value::Pointer).map(Shown).collect());
             put::<Vec<_>, _>(&mut object, "stack", stack)?;
+            let known = frames.iter().any(Option::is_some);
+            put(&mut object, "stack_modules", known.then_some(&frames))?;
         }
         object.end()
     }

@@ -15,6 +15,7 @@ mod output;
 mod pass;
 mod processes;
 mod silence;
+mod stack_modules;
 mod stats;
 mod survey;
 mod watch;

@@ -23,6 +23,8 @@ pub struct Damage {
     pub buffers_marking_lost_events: u64,
     /// Buffers flagged "buffers were lost before this one".
     pub buffers_marking_lost_buffers: u64,
+    /// Events saying that a real-time session lost an event, a buffer or a file.
+    pub loss_events: u64,
     /// Sequence numbers between the first and the last that no buffer carries: buffers that were
     /// overwritten (circular logs) or never written.
     pub missing_sequence_numbers: u64,
@@ -219,6 +221,7 @@ impl Damage {
             && self.buffers_lost == 0
             && self.buffers_marking_lost_events == 0
             && self.buffers_marking_lost_buffers == 0
+            && self.loss_events == 0
             && self.missing_sequence_numbers == 0
             && self.unfinished_segments == 0
             && self.counts.is_empty()
@@ -230,6 +233,7 @@ impl Damage {
         self.buffers_lost += other.buffers_lost;
         self.buffers_marking_lost_events += other.buffers_marking_lost_events;
         self.buffers_marking_lost_buffers += other.buffers_marking_lost_buffers;
+        self.loss_events += other.loss_events;
         self.missing_sequence_numbers += other.missing_sequence_numbers;
         self.unused_bytes += other.unused_bytes;
         self.unfinished_segments += other.unfinished_segments;

@@ -4,8 +4,17 @@ use crate::buffer::{BufferRef, HEADER_SIZE};
 use crate::clock::Clock;
 use crate::compress::decompress;
 use crate::damage::{Damage, Fault, FaultKind};
-use crate::event::{BadRecord, Event, Place, Record};
+use crate::event::{BadRecord, Event, HeaderKind, Place, Record};
+use crate::guid::Guid;
 use crate::trace::Trace;
+
+/// The class of events that say what a real-time session lost (`RTLostEvent` and its like).
+const LOST_EVENT: Guid = Guid::new(
+    0x6a39_9ae0,
+    0x4bc6,
+    0x4de9,
+    [0x87, 0x0b, 0x36, 0x57, 0xf8, 0x94, 0x7e, 0x7e],
+);
 
 /// Reads buffers of a trace one after another into memory that it keeps.
 ///
@@ -160,6 +169,10 @@ impl<'t> BufferReader<'t> {
                 inversion.get_or_insert((at as u32, by));
             }
             previous = record.raw_time;
+            if matches!(record.kind, HeaderKind::Full32 | HeaderKind::Full64) {
+                let class = Guid::read(&self.data[at + 24..]);
+                self.damage.loss_events += u64::from(class == Some(LOST_EVENT));
+            }
             at += usize::from(record.size).next_multiple_of(8);
             self.records.push(record);
         }

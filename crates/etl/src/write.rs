@@ -75,6 +75,23 @@ pub struct KernelEvent {
     pub thread: Option<(u32, u32)>,
 }
 
+/// Identity of a classic event.
+#[derive(Clone, Copy, Debug)]
+pub struct ClassicEvent {
+    /// Event class.
+    pub class: Guid,
+    /// Opcode.
+    pub opcode: u8,
+    /// Version of the payload's layout.
+    pub version: u8,
+    /// Raw time.
+    pub time: i64,
+    /// Logging thread.
+    pub thread_id: u32,
+    /// Logging process.
+    pub process_id: u32,
+}
+
 /// Identity of a manifest or TraceLogging event.
 #[derive(Clone, Copy, Debug)]
 pub struct ProviderEvent<'a> {
@@ -219,6 +236,29 @@ impl<W: Write + Seek> Writer<W> {
         head[4..6].copy_from_slice(&size.to_le_bytes());
         head[6..8].copy_from_slice(&event.hook.to_le_bytes());
         self.log(cpu, event.time, &[&head[..head_size], payload])
+    }
+
+    /// Logs a classic event with a 64-bit payload.
+    ///
+    /// # Errors
+    /// As for [`Writer::kernel`].
+    pub fn classic(
+        &mut self,
+        cpu: u16,
+        event: ClassicEvent,
+        payload: &[u8],
+    ) -> Result<(), WriteError> {
+        let mut head = [0; 48];
+        let size = checked_size(head.len() + payload.len())?;
+        head[0..2].copy_from_slice(&size.to_le_bytes());
+        head[2..4].copy_from_slice(&[HeaderKind::Full64 as u8, 0xC0]);
+        head[4] = event.opcode;
+        head[6] = event.version;
+        head[8..12].copy_from_slice(&event.thread_id.to_le_bytes());
+        head[12..16].copy_from_slice(&event.process_id.to_le_bytes());
+        head[16..24].copy_from_slice(&event.time.to_le_bytes());
+        head[24..40].copy_from_slice(&event.class.0);
+        self.log(cpu, event.time, &[&head, payload])
     }
 
     /// Logs a manifest or TraceLogging event with a 64-bit payload.

@@ -36,6 +36,8 @@ const STRING_ONLY: u16 = 4;
 pub struct Decoder {
     /// Events described in the trace by `TRACE_EVENT_INFO`, by provider, id and version.
     described: HashMap<(Guid, u16, u8), Arc<Schema>>,
+    /// Classic events described the same way, by class, opcode and version.
+    described_classic: HashMap<(Guid, u8, u8), Arc<Schema>>,
     /// Their value maps, by provider and name.
     maps: HashMap<(Guid, Arc<str>), Arc<ValueMap>>,
     chunks: EventSourceManifests,
@@ -146,12 +148,18 @@ impl Decoder {
     fn learn_metadata(&mut self, event: &Event<'_>) {
         let outcome = match event.opcode() {
             Some(EVENT_INFO_OPCODE) => parse_event_info(event.payload()).map(|info| {
-                // TraceLogging events describe themselves, and like classic ones have no id to find
-                // them by.
-                if info.schema.source != Source::TraceLogging && info.class.is_none() {
-                    let d = info.descriptor;
-                    let key = (info.schema.provider, d.id, d.version);
-                    self.described.insert(key, Arc::new(info.schema));
+                let (d, schema) = (info.descriptor, Arc::new(info.schema));
+                match info.class {
+                    Some(class) => {
+                        self.described_classic
+                            .insert((class, d.opcode, d.version), schema);
+                    }
+                    // TraceLogging events describe themselves, and have no id to find them by.
+                    None if schema.source == Source::TraceLogging => {}
+                    None => {
+                        self.described
+                            .insert((schema.provider, d.id, d.version), schema);
+                    }
                 }
             }),
             Some(MAP_INFO_OPCODE) => parse_map_info(event.payload()).map(|(provider, map)| {
@@ -167,12 +175,18 @@ impl Decoder {
 
     /// Joins what was learned. Call it after the last [`Decoder::learn`].
     pub fn finish_learning(&mut self) {
+        for schema in self
+            .described
+            .values_mut()
+            .chain(self.described_classic.values_mut())
+        {
+            let provider = schema.provider;
+            let find = |name: &str| self.maps.get(&(provider, Arc::from(name))).cloned();
+            resolve_maps(&mut Arc::make_mut(schema).fields, &find);
+        }
         for ((provider, id, version), schema) in &mut self.described {
-            let fields = &mut Arc::make_mut(schema).fields;
-            let find = |name: &str| self.maps.get(&(*provider, Arc::from(name))).cloned();
-            resolve_maps(fields, &find);
             if let Some(known) = built_in::schema(*provider, *id, *version) {
-                correct_counts(fields, &known.fields);
+                correct_counts(&mut Arc::make_mut(schema).fields, &known.fields);
             }
         }
         let collected = std::mem::take(&mut self.chunks).finish();
@@ -266,13 +280,15 @@ impl Decoder {
                 },
             };
         }
-        let (identity, schema) = match kernel::schema(event) {
-            Some(schema) => (self.identify(event), Some(schema.clone())),
-            None if event.descriptor().is_some() => {
+        let (identity, schema) = match kernel::Class::of_event(event) {
+            Some(_) => {
+                let schema = kernel::schema(event).cloned();
+                (self.identify(event), schema.or_else(|| self.schema(event)))
+            }
+            None => {
                 let schema = self.schema(event);
                 (self.named(event, schema.as_deref()), schema)
             }
-            None => (self.identify(event), None),
         };
         let string_only = event
             .header_flags()
@@ -292,10 +308,14 @@ impl Decoder {
         }
     }
 
-    /// The schema of an EVENT_HEADER event, from the source of most authority that has one.
+    /// The schema of an event that is not the kernel's, from the source of most authority that has
+    /// one.
     fn schema(&self, event: &Event<'_>) -> Option<Arc<Schema>> {
-        let d = event.descriptor()?;
         let provider = event.guid()?;
+        let Some(d) = event.descriptor() else {
+            let key = (provider, event.opcode()?, event.version()?);
+            return self.described_classic.get(&key).cloned();
+        };
         if let Some(schema) = self.self_described(event, provider) {
             return Some(schema);
         }

@@ -55,7 +55,7 @@ table! {
         /// Base priority, 0 to 31.
         base_priority: Nullable<u8> = "BasePriority",
         /// Priority of its memory, 0 to 7.
-        page_priority: Nullable<u8> = "PagePriority" wpa "Page Priority",
+        page_priority: Nullable<u8> = "PagePriority",
         /// Priority of its I/O: 0 very low, 1 low, 2 normal, 3 high, 4 critical.
         io_priority: Nullable<u8> = "IoPriority",
     }

@@ -3,17 +3,18 @@
 use std::io::{self, Write};
 
 use clap::ValueEnum;
-use etl::{Event, Trace};
-use events::{Decoded, Decoder};
+use etl::Trace;
+use events::Decoder;
 
 use super::Failure;
 use super::open::TraceFiles;
 use crate::event_filter::{Filter, Sieve};
-use crate::event_lines::{self, Choice, Line};
+use crate::event_lines::{self, Around, Choice, Line};
 use crate::metadata::{self, MetadataFiles};
 use crate::output;
 use crate::pass;
 use crate::processes::{Preparation, Processes};
+use crate::stack_modules::StackModules;
 use crate::watch::Watch;
 
 /// Prints decoded events in time order.
@@ -37,7 +38,7 @@ pub(super) struct Args {
         help_heading = "What of them"
     )]
     fields: Vec<String>,
-    /// Show the stacks that events carry
+    /// Show stacks as lines of their own, with the modules of their addresses
     #[arg(long, help_heading = "What of them")]
     stacks: bool,
     /// Stop after so many events
@@ -66,26 +67,34 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let mut decoder = args.metadata.decoder()?;
     let trace = args.trace.open()?;
     let processes = prepare(&mut decoder, &trace)?;
+    let modules = match args.stacks {
+        true => StackModules::read(&trace)?,
+        false => StackModules::default(),
+    };
     let choice = Choice {
         fields: args.fields.clone(),
         stacks: args.stacks,
     };
     let sieve = Sieve::new(&args.filter, &decoder, &processes, trace.clock());
+    let around = Around {
+        processes: &processes,
+        modules: &modules,
+    };
     let format = if json { Format::Json } else { args.format };
     match format {
         Format::Text => {
             let mut out = output::for_people();
             event_lines::write_heading(&mut out)?;
-            let done = walk(args, &trace, sieve, |event, decoded| {
-                line(event, decoded, &processes).write_text(&mut out, &choice)
+            let done = walk(args, &trace, sieve, around, |line| {
+                line.write_text(&mut out, &choice)
             });
             out.flush()?;
             done
         }
         Format::Json => {
             let mut out = output::for_programs();
-            let done = walk(args, &trace, sieve, |event, decoded| {
-                line(event, decoded, &processes).write_json(&mut out, &choice)
+            let done = walk(args, &trace, sieve, around, |line| {
+                line.write_json(&mut out, &choice)
             });
             out.flush()?;
             done
@@ -98,25 +107,12 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
             };
             out.write_record(event_lines::csv_headings(&choice))
                 .map_err(as_io)?;
-            let done = walk(args, &trace, sieve, |event, decoded| {
-                out.write_record(line(event, decoded, &processes).to_csv(&choice))
-                    .map_err(as_io)
+            let done = walk(args, &trace, sieve, around, |line| {
+                out.write_record(line.to_csv(&choice)).map_err(as_io)
             });
             out.flush()?;
             done
         }
-    }
-}
-
-fn line<'a, 'e>(
-    event: &'a Event<'e>,
-    decoded: &'a Decoded<'e>,
-    processes: &'a Processes,
-) -> Line<'a, 'e> {
-    Line {
-        event,
-        decoded,
-        processes,
     }
 }
 
@@ -133,7 +129,8 @@ fn walk(
     args: &Args,
     trace: &Trace,
     mut sieve: Sieve<'_>,
-    mut write: impl FnMut(&Event<'_>, &Decoded<'_>) -> io::Result<()>,
+    around: Around<'_>,
+    mut write: impl FnMut(&Line<'_, '_>) -> io::Result<()>,
 ) -> Result<(), Failure> {
     /// Events between two looks at the clock and at Ctrl-C.
     const STEP: u64 = 1024;
@@ -153,7 +150,11 @@ fn walk(
         seen += 1;
         let Some(event) = events.next() else { break };
         if let Some(decoded) = sieve.pass(&event) {
-            write(&event, &decoded)?;
+            write(&Line {
+                event: &event,
+                decoded: &decoded,
+                around,
+            })?;
             written += 1;
         }
     }
