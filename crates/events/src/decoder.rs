@@ -360,8 +360,8 @@ impl Decoder {
     }
 }
 
-/// Takes over where the built-in facts, which were held to real events, know the field that counts
-/// an array's elements. .NET's manifest gives stacks of any depth two addresses.
+/// Counts arrays by the field that counts them in real events, where the built-in facts know it
+/// and the description has a fixed number: .NET's manifest gives stacks of any depth two addresses.
 fn correct_counts(described: &mut [Field], known: &[Field]) {
     let names = known.iter().map(|field| &field.name);
     if !described.iter().map(|field| &field.name).eq(names) {

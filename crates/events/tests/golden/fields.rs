@@ -200,7 +200,7 @@ const COMPUTED: &[(&str, &str, Compute)] = &[
         let character = e.text("char_type")?.chars().next()?;
         Some(u32::from(character).to_string())
     }),
-    // They read this and the following fields of the chunk's header, then count its bytes.
+    // Of the manifest's text they print how long it is, with its header.
     ("*/ManifestData", "PayloadLength", |e| {
         Some(e.event.payload().len().to_string())
     }),
