@@ -211,6 +211,7 @@ impl Collect for Facts {
                 _ => {}
             }
         }
+        self.survey.end_buffer();
         self.activity.buffer(cpu, self.times.iter().copied());
     }
 

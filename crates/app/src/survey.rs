@@ -12,6 +12,9 @@ use crate::pass::Collect;
 /// Kinds told apart by one thread; real traces have thousands. Further ones are counted as one.
 const MAX_KINDS: usize = 1 << 18;
 
+/// Kinds of one buffer that are compared before they are hashed.
+const MAX_RECENT: usize = 16;
+
 /// How often a kind of event occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Count {
@@ -57,6 +60,8 @@ pub(crate) struct Survey {
     pub(crate) extended_items: BTreeMap<u16, u64>,
     /// Buffers, by number, with events that say what others mean.
     pub(crate) metadata_buffers: Vec<u32>,
+    /// Kinds met in the present buffer: comparing a few keys is cheaper than hashing one.
+    recent: Vec<((HeaderKind, Key), Count)>,
 }
 
 impl Survey {
@@ -65,9 +70,8 @@ impl Survey {
         self.header_kinds.values().sum()
     }
 
-    /// Counts one event.
+    /// Counts one event of the present buffer.
     pub(crate) fn count(&mut self, at: Position, event: &Event<'_>) {
-        *self.header_kinds.entry(event.kind()).or_default() += 1;
         for item in event.extended_items() {
             *self.extended_items.entry(item.ext_type).or_default() += 1;
         }
@@ -82,7 +86,26 @@ impl Survey {
             payload_max: payload,
             example: at,
         };
-        self.add(Key::of(event), count);
+        let kind = (event.kind(), Key::of(event));
+        match self.recent.iter_mut().find(|(recent, _)| *recent == kind) {
+            Some((_, known)) => known.add(count),
+            None => {
+                if self.recent.len() == MAX_RECENT {
+                    self.end_buffer();
+                }
+                self.recent.push((kind, count));
+            }
+        }
+    }
+
+    /// Takes in what was counted of the present buffer.
+    pub(crate) fn end_buffer(&mut self) {
+        let mut recent = std::mem::take(&mut self.recent);
+        for ((kind, key), count) in recent.drain(..) {
+            *self.header_kinds.entry(kind).or_default() += count.events;
+            self.add(key, count);
+        }
+        self.recent = recent;
     }
 
     fn add(&mut self, mut key: Key, count: Count) {
@@ -105,6 +128,7 @@ impl Collect for Survey {
             };
             self.count(at, &event);
         }
+        self.end_buffer();
     }
 
     fn merge(&mut self, other: Survey) {

@@ -5,7 +5,7 @@
 //! manifest given by the user, is better wherever there is one.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use etl::Guid;
 
@@ -21,7 +21,7 @@ const TEXTS: [&str; 2] = [
 /// that one is unknown, since versions append fields. Fields end before the first one whose
 /// layout is unknown.
 pub fn schema(provider: Guid, id: u16, version: u8) -> Option<Arc<Schema>> {
-    let events = &PROVIDERS.get(&provider)?.events;
+    let events = PROVIDERS.get(&provider)?.events();
     events
         .range((id, 0)..=(id, version))
         .next_back()
@@ -33,61 +33,74 @@ pub fn provider_name(provider: Guid) -> Option<&'static str> {
     PROVIDERS.get(&provider).map(|provider| provider.name)
 }
 
-static PROVIDERS: LazyLock<HashMap<Guid, Provider>> = LazyLock::new(|| {
+// The texts are part of the program; a test reads all of their lines.
+static PROVIDERS: LazyLock<HashMap<Guid, Provider>> =
+    LazyLock::new(|| providers().unwrap_or_default());
+
+type Events = BTreeMap<(u16, u8), Arc<Schema>>;
+
+/// A provider and the lines below its headings.
+struct Provider {
+    guid: Guid,
+    name: &'static str,
+    texts: Vec<&'static str>,
+    /// Read when first asked for: most traces have events of a few providers.
+    events: OnceLock<Events>,
+}
+
+/// Finds the providers' headings; the error is a heading that makes no sense.
+fn providers() -> Result<HashMap<Guid, Provider>, &'static str> {
+    const HEADING: &str = "\nprovider ";
     let mut providers = HashMap::new();
     for text in TEXTS {
-        // The texts are part of the program; a test reads all of their lines.
-        let _ = read(text, &mut providers);
-    }
-    providers
-});
-
-struct Provider {
-    name: &'static str,
-    events: BTreeMap<(u16, u8), Arc<Schema>>,
-    maps: HashMap<&'static str, Arc<ValueMap>>,
-}
-
-/// Reads a text up to its end or the first line that makes no sense, which is the error.
-fn read(text: &'static str, providers: &mut HashMap<Guid, Provider>) -> Result<(), &'static str> {
-    let mut current = None;
-    for line in text
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-    {
-        if let Some(heading) = line.strip_prefix("provider ") {
-            let (name, guid) = heading.rsplit_once(' ').ok_or(line)?;
-            let guid: Guid = guid.parse().map_err(|_| line)?;
-            let (events, maps) = (BTreeMap::new(), HashMap::new());
-            providers
-                .entry(guid)
-                .or_insert(Provider { name, events, maps });
-            current = Some(guid);
-            continue;
-        }
-        let guid = current.ok_or(line)?;
-        let provider = providers.get_mut(&guid).ok_or(line)?;
-        let words = line.split_once(' ').ok_or(line)?;
-        if let ("map" | "bitmap", definition) = words {
-            let (name, entries) = definition.split_once(": ").ok_or(line)?;
-            let entries = entries
-                .split("; ")
-                .map(map_entry)
-                .collect::<Option<_>>()
-                .ok_or(line)?;
-            let map = ValueMap {
-                name: name.into(),
-                is_bitmap: words.0 == "bitmap",
-                entries,
-            };
-            provider.maps.insert(name, Arc::new(map));
-        } else {
-            let (key, schema) = event(line, guid, provider).ok_or(line)?;
-            provider.events.insert(key, Arc::new(schema));
+        for section in text.split(HEADING).skip(1) {
+            let (heading, lines) = section.split_once('\n').unwrap_or((section, ""));
+            let (name, guid) = heading.rsplit_once(' ').ok_or(heading)?;
+            let guid: Guid = guid.parse().map_err(|_| heading)?;
+            let (texts, events) = (Vec::new(), OnceLock::new());
+            let provider = providers.entry(guid).or_insert(Provider {
+                guid,
+                name,
+                texts,
+                events,
+            });
+            provider.texts.push(lines);
         }
     }
-    Ok(())
+    Ok(providers)
 }
+
+impl Provider {
+    fn events(&self) -> &Events {
+        self.events.get_or_init(|| self.read().unwrap_or_default())
+    }
+
+    /// Reads the provider's lines; the error is one that makes no sense.
+    fn read(&self) -> Result<Events, &'static str> {
+        let mut events = Events::new();
+        let mut maps = HashMap::new();
+        let lines = self.texts.iter().flat_map(|text| text.lines());
+        for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let words = line.split_once(' ').ok_or(line)?;
+            if let ("map" | "bitmap", definition) = words {
+                let (name, entries) = definition.split_once(": ").ok_or(line)?;
+                let entries = entries.split("; ").map(map_entry);
+                let map = ValueMap {
+                    name: name.into(),
+                    is_bitmap: words.0 == "bitmap",
+                    entries: entries.collect::<Option<_>>().ok_or(line)?,
+                };
+                maps.insert(name, Arc::new(map));
+            } else {
+                let (key, schema) = event(line, self, &maps).ok_or(line)?;
+                events.insert(key, Arc::new(schema));
+            }
+        }
+        Ok(events)
+    }
+}
+
+type Maps = HashMap<&'static str, Arc<ValueMap>>;
 
 /// `0x1 Name`
 fn map_entry(text: &str) -> Option<(u64, Arc<str>)> {
@@ -96,19 +109,16 @@ fn map_entry(text: &str) -> Option<(u64, Arc<str>)> {
 }
 
 /// `26 v0 Task/Opcode [Keyword …]: Field Type; …`
-fn event(line: &str, provider_guid: Guid, provider: &Provider) -> Option<((u16, u8), Schema)> {
+fn event(line: &str, provider: &Provider, maps: &Maps) -> Option<((u16, u8), Schema)> {
     let (id, rest) = line.split_once(' ')?;
     let (version, rest) = rest.strip_prefix('v')?.split_once(' ')?;
     let (title, fields) = rest.split_once(": ").unwrap_or((rest, ""));
     let name = title
         .split_once(" [")
         .map_or(title, |(name, _keywords)| name);
-    let mut reader = FieldReader {
-        rest: fields,
-        maps: &provider.maps,
-    };
+    let mut reader = FieldReader { rest: fields, maps };
     let schema = Schema {
-        provider: provider_guid,
+        provider: provider.guid,
         provider_name: Some(provider.name.into()),
         name: name.into(),
         message: None,
@@ -121,7 +131,7 @@ fn event(line: &str, provider_guid: Guid, provider: &Provider) -> Option<((u16, 
 /// Reads the fields of an event's line.
 struct FieldReader<'a> {
     rest: &'a str,
-    maps: &'a HashMap<&'static str, Arc<ValueMap>>,
+    maps: &'a Maps,
 }
 
 impl<'a> FieldReader<'a> {
@@ -213,11 +223,19 @@ mod tests {
 
     #[test]
     fn every_line_is_read() {
-        let mut providers = HashMap::new();
-        for text in TEXTS {
-            assert_eq!(read(text, &mut providers), Ok(()));
+        let providers = providers().unwrap();
+        let headings = TEXTS.iter().flat_map(|text| text.lines());
+        let headings = headings
+            .filter(|line| line.starts_with("provider "))
+            .count();
+        assert_eq!(
+            providers.values().map(|p| p.texts.len()).sum::<usize>(),
+            headings
+        );
+        for provider in providers.values() {
+            assert_eq!(provider.read().err(), None);
         }
-        let counts = |name: &str| providers[&provider(name)].events.len();
+        let counts = |name: &str| providers[&provider(name)].events().len();
         assert_eq!(counts("Microsoft-Windows-Win32k"), 49);
         assert_eq!(counts("Microsoft-Windows-TCPIP"), 60);
         let described = TEXTS[0]
@@ -244,7 +262,7 @@ mod tests {
         }
         for schema in PROVIDERS
             .values()
-            .flat_map(|provider| provider.events.values())
+            .flat_map(|provider| provider.events().values())
         {
             check(&schema.fields, &schema.name);
         }

@@ -1,7 +1,7 @@
 //! The kernel's classes and the layouts of their events, from `data/kernel-events.txt`.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use etl::{Event, Guid, HeaderKind};
 
@@ -26,7 +26,32 @@ pub struct Class {
 struct Opcode {
     name: &'static str,
     /// By falling version.
-    layouts: Vec<(u8, Arc<Schema>)>,
+    layouts: Vec<(u8, Arc<Layout>)>,
+}
+
+/// One layout, read from its text when first asked for: most traces need a few of them.
+#[derive(Debug)]
+struct Layout {
+    class: Guid,
+    class_name: &'static str,
+    name: &'static str,
+    fields: Arc<str>,
+    schema: OnceLock<Arc<Schema>>,
+}
+
+impl Layout {
+    fn schema(&self) -> &Arc<Schema> {
+        self.schema.get_or_init(|| {
+            Arc::new(Schema {
+                provider: self.class,
+                provider_name: Some(self.class_name.into()),
+                name: self.name.into(),
+                message: None,
+                source: Source::Kernel,
+                fields: parse_fields(&self.fields, ';'),
+            })
+        })
+    }
 }
 
 struct Table {
@@ -98,7 +123,7 @@ impl Class {
         layouts
             .iter()
             .find(|(known, _)| *known <= version)
-            .map(|(_, schema)| schema)
+            .map(|(_, layout)| layout.schema())
     }
 
     /// The name of an opcode: its layout's (`DCStart`), else its hook's (`PROCESS_CREATE`).
@@ -114,7 +139,7 @@ impl Class {
         self.opcodes.iter().flat_map(|(opcode, of)| {
             of.layouts
                 .iter()
-                .map(|(version, schema)| (*opcode, *version, schema))
+                .map(|(version, layout)| (*opcode, *version, layout.schema()))
         })
     }
 }
@@ -180,7 +205,7 @@ fn parse_events(text: &'static str) -> Vec<Class> {
             fields.push_str(more.trim());
             fields.push(' ');
         }
-        add_layout(class, &events, parse_fields(&fields, ';'));
+        add_layout(class, &events, &fields);
     }
     for opcode in classes
         .iter_mut()
@@ -210,8 +235,8 @@ fn parse_class(heading: &'static str) -> Class {
 
 /// Gives `fields` to the events of `1 Start, 2 End v2-3 v5, 39 Defunct v2:`, where events without
 /// versions have those of the next one.
-fn add_layout(class: &mut Class, events: &[&'static str], fields: Vec<Field>) {
-    let provider_name: Arc<str> = class.name.into();
+fn add_layout(class: &mut Class, events: &[&'static str], fields: &str) {
+    let fields: Arc<str> = fields.into();
     let mut waiting: Vec<(u8, &'static str)> = Vec::new();
     for event in events
         .iter()
@@ -228,13 +253,12 @@ fn add_layout(class: &mut Class, events: &[&'static str], fields: Vec<Field>) {
             continue;
         }
         for (opcode, name) in waiting.drain(..) {
-            let schema = Arc::new(Schema {
-                provider: class.guid,
-                provider_name: Some(provider_name.clone()),
-                name: name.into(),
-                message: None,
-                source: Source::Kernel,
+            let layout = Arc::new(Layout {
+                class: class.guid,
+                class_name: class.name,
+                name,
                 fields: fields.clone(),
+                schema: OnceLock::new(),
             });
             let known = class.opcodes.entry(opcode).or_insert(Opcode {
                 name,
@@ -242,7 +266,7 @@ fn add_layout(class: &mut Class, events: &[&'static str], fields: Vec<Field>) {
             });
             known
                 .layouts
-                .extend(versions.iter().map(|version| (*version, schema.clone())));
+                .extend(versions.iter().map(|version| (*version, layout.clone())));
         }
     }
 }
