@@ -126,6 +126,13 @@ impl LogFileHeader {
         self.os_version >= (6, 2)
     }
 
+    /// Whether every CPU fills buffers of its own.
+    pub(crate) fn has_buffers_per_cpu(&self) -> bool {
+        const SHARED: u32 =
+            mode::NO_PER_PROCESSOR_BUFFERING | mode::PRIVATE_LOGGER | mode::PRIVATE_IN_PROC;
+        self.log_file_mode & SHARED == 0
+    }
+
     /// The session's clock: nanosecond 0 is the session's start.
     pub fn clock(&self) -> Clock {
         match self.clock_type {
@@ -154,6 +161,10 @@ pub mod mode {
     pub const APPEND: u32 = 0x4;
     /// Buffers stay in memory until written on request.
     pub const BUFFERING: u32 = 0x400;
+    /// The session of one process, written by that process.
+    pub const PRIVATE_LOGGER: u32 = 0x800;
+    /// The same, of a session that several processes may have at once.
+    pub const PRIVATE_IN_PROC: u32 = 0x20000;
     /// Written by the relogger: trimmed, merged or converted.
     pub const RELOG: u32 = 0x10000;
     /// Buffers are compressed.
@@ -174,13 +185,13 @@ pub mod mode {
         (0x100, "REAL_TIME"),
         (0x200, "DELAY_OPEN"),
         (BUFFERING, "BUFFERING"),
-        (0x800, "PRIVATE_LOGGER"),
+        (PRIVATE_LOGGER, "PRIVATE_LOGGER"),
         (0x1000, "ADD_HEADER"),
         (0x2000, "SIZE_IN_KB"),
         (0x4000, "GLOBAL_SEQUENCE"),
         (0x8000, "LOCAL_SEQUENCE"),
         (RELOG, "RELOG"),
-        (0x20000, "PRIVATE_IN_PROC"),
+        (PRIVATE_IN_PROC, "PRIVATE_IN_PROC"),
         (0x40000, "BUFFER_INTERFACE"),
         (0x80000, "KD_FILTER"),
         (0x10_0000, "REAL_TIME_RELOG"),

@@ -9,6 +9,7 @@ use std::collections::BinaryHeap;
 use crate::buffer::BufferRef;
 use crate::damage::{Damage, Fault, FaultKind};
 use crate::event::Event;
+use crate::logfile::LogFileHeader;
 use crate::reader::BufferReader;
 use crate::trace::Trace;
 
@@ -89,8 +90,17 @@ impl<'t> TimeOrder<'t> {
         for stream in trace.streams() {
             let buffers = stream.buffers();
             for (i, buffer) in buffers.iter().enumerate() {
-                // A buffer ends where the stream's next one begins, at the latest.
-                let ends = buffers.get(i + 1).map_or(i64::MAX, first_ns);
+                // A CPU fills one buffer after the other, so that a buffer ends where the next one
+                // begins at the latest; threads that share buffers fill several at once.
+                let header = trace.segments()[usize::from(buffer.segment)]
+                    .header
+                    .as_ref();
+                let ends = match buffers.get(i + 1) {
+                    Some(next) if header.is_some_and(LogFileHeader::has_buffers_per_cpu) => {
+                        first_ns(next)
+                    }
+                    _ => i64::MAX,
+                };
                 if first_ns(buffer) <= to_ns && ends >= from_ns {
                     let at = trace.buffers().partition_point(|b| {
                         (b.segment, b.offset) < (buffer.segment, buffer.offset)

@@ -156,6 +156,29 @@ fn what_is_written_is_read_back_equal() {
 }
 
 #[test]
+fn a_range_of_time_has_all_its_events() {
+    let mut rng = Rng(5);
+    for _ in 0..20 {
+        let (bytes, written) = write(&mut rng, 4, false, 3_000);
+        let trace = Trace::from_sources(vec![("made".into(), Box::new(bytes))]).unwrap();
+        let clock = *trace.clock();
+        let last = clock.to_ns(written.last().unwrap().time);
+        let from = (rng.bits() % last as u64) as i64;
+        let to = from + (rng.bits() % 100_000) as i64;
+        let inside = |time: i64| (from..=to).contains(&clock.to_ns(time));
+        let expected = written.iter().filter(|e| inside(e.time)).count();
+        let mut walk = trace.events().within(from, to);
+        let (mut found, mut read) = (0, 0);
+        while let Some(event) = walk.next() {
+            found += usize::from(inside(event.raw_time()) && event.hook() != Some(0));
+            read += 1;
+        }
+        assert_eq!(found, expected, "{from} to {to} ns");
+        assert!(read < written.len(), "nothing was left out");
+    }
+}
+
+#[test]
 fn sessions_of_one_boot_share_a_clock_and_others_are_joined_by_utc() {
     let log = |raw_start: i64, start: i64, boot: i64, events: &[i64]| -> Vec<u8> {
         let session = Session {
