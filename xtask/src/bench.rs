@@ -43,21 +43,19 @@ pub(crate) fn run() -> Result<(), String> {
         "# Benchmarks of {date}\n\nMachine: {machine}. Commit {commit}. {}.\n{results}",
         line("rustc", &["--version"])
     );
-    let name: String = machine
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() {
-                c.to_ascii_lowercase()
-            } else {
-                '-'
-            }
-        })
-        .collect();
+    let model = machine
+        .split(',')
+        .next()
+        .unwrap_or_default()
+        .replace("(R)", "")
+        .replace("(TM)", "");
+    let name = model
+        .to_ascii_lowercase()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join("-");
     let folder = command::root().join("bench/runs");
-    let path = folder.join(format!(
-        "{date}-{}.md",
-        name.split("--").next().unwrap_or("machine")
-    ));
+    let path = folder.join(format!("{date}-{name}.md"));
     std::fs::create_dir_all(&folder)
         .and_then(|()| std::fs::write(&path, &report))
         .map_err(|error| format!("{}: {error}", path.display()))?;
