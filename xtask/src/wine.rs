@@ -103,7 +103,9 @@ impl Wine {
         let mut command = cargo(&[subcommand, "--target", TARGET]);
         command
             .args(arguments)
-            .env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", "wine");
+            .env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", "wine")
+            // insta would ask cargo where its snapshots are, but there is none under Wine.
+            .env("INSTA_WORKSPACE_ROOT", root());
         self.surround(command)
     }
 

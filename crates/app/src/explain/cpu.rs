@@ -1,12 +1,10 @@
 //! CPU time by process: estimated from samples, and exactly from context switches.
 
-use std::collections::HashMap;
-
 use serde::Serialize;
 use tables::Tables;
 
 use super::largest;
-use super::names::{Names, Process};
+use super::names::{Names, PerProcess, Process};
 
 /// Gaps between samples looked at on each CPU to find the sampling interval.
 const GAPS: usize = 100_000;
@@ -63,11 +61,7 @@ pub(super) fn read(
     if tables.samples.is_empty() && !has_switches {
         return None;
     }
-    let mut used: HashMap<Process, Used> = HashMap::new();
-    let mut owners = Owners {
-        names,
-        last: HashMap::new(),
-    };
+    let mut used: PerProcess<'_, '_, Used> = PerProcess::new(names);
     let (mut busy_samples, mut idle_samples) = (0, 0);
     for samples in &tables.samples {
         for (row, thread) in samples.thread_id.iter().enumerate() {
@@ -76,8 +70,7 @@ pub(super) fn read(
                 idle_samples += count;
             } else {
                 busy_samples += count;
-                let process = owners.of(*thread, samples.time_ns[row]);
-                used.entry(process).or_default().samples += count;
+                used.of_thread(*thread, samples.time_ns[row]).samples += count;
             }
         }
     }
@@ -103,7 +96,7 @@ pub(super) fn read(
                 Some(0) => idle += ran,
                 Some(thread) => {
                     busy += ran;
-                    let process = used.entry(owners.of(thread, from)).or_default();
+                    let process = used.of_thread(thread, from);
                     process.switched_ns += ran;
                     process.runs += 1;
                 }
@@ -112,6 +105,7 @@ pub(super) fn read(
     }
     let interval = sample_interval(tables);
     let processes = used
+        .into_sums()
         .into_iter()
         .map(|(process, used)| ProcessTime {
             process,
@@ -155,21 +149,4 @@ fn sample_interval(tables: &Tables) -> Option<i64> {
         .collect();
     let middle = gaps.len() / 2;
     (!gaps.is_empty()).then(|| *gaps.select_nth_unstable(middle).1)
-}
-
-/// Remembers the last process of each thread: most lookups repeat.
-struct Owners<'n, 't> {
-    names: &'n Names<'t>,
-    last: HashMap<(u32, Option<u32>), Process>,
-}
-
-impl Owners<'_, '_> {
-    fn of(&mut self, thread_id: u32, time_ns: i64) -> Process {
-        let process_id = self.names.process_of(thread_id, time_ns);
-        // Reused process ids have other names, but not within the life of one thread.
-        self.last
-            .entry((thread_id, process_id))
-            .or_insert_with(|| self.names.process(process_id, time_ns))
-            .clone()
-    }
 }

@@ -1,12 +1,10 @@
 //! What the disks did, and who waited for pages from them.
 
-use std::collections::HashMap;
-
 use serde::Serialize;
 use tables::{DiskIoKind, Tables};
 
 use super::largest;
-use super::names::{Names, Process};
+use super::names::{Names, PerProcess, Process};
 
 /// Requests to disks.
 #[derive(Debug, Serialize)]
@@ -68,7 +66,7 @@ pub(super) fn read(tables: &Tables, names: &Names<'_>) -> Option<Disk> {
         flushes: Requests::default(),
         processes: Vec::new(),
     };
-    let mut by_process: HashMap<Process, Requests> = HashMap::new();
+    let mut by_process: PerProcess<'_, '_, Requests> = PerProcess::new(names);
     for table in &tables.disk_io {
         for row in 0..table.len() {
             let bytes = u64::from(table.size_bytes.get(row).unwrap_or(0));
@@ -79,42 +77,40 @@ pub(super) fn read(tables: &Tables, names: &Names<'_>) -> Option<Disk> {
                 DiskIoKind::Write => disk.writes.add(bytes, ns),
                 DiskIoKind::Flush => disk.flushes.add(bytes, ns),
             }
-            let process_id = table
-                .thread_id
-                .get(row)
-                .and_then(|t| names.process_of(t, time));
-            by_process
-                .entry(names.process(process_id, time))
-                .or_default()
-                .add(bytes, ns);
+            let requests = match table.thread_id.get(row) {
+                Some(thread) => by_process.of_thread(thread, time),
+                None => by_process.of_unknown(),
+            };
+            requests.add(bytes, ns);
         }
     }
-    if by_process.is_empty() {
+    disk.processes = ranked(by_process.into_sums());
+    if disk.processes.is_empty() {
         return None;
     }
-    disk.processes = ranked(by_process);
     Some(disk)
 }
 
 pub(super) fn read_hard_faults(tables: &Tables, names: &Names<'_>) -> Option<HardFaults> {
     let mut all = Requests::default();
-    let mut by_process: HashMap<Process, Requests> = HashMap::new();
+    let mut by_process: PerProcess<'_, '_, Requests> = PerProcess::new(names);
     for table in &tables.hard_faults {
         for row in 0..table.len() {
             let bytes = u64::from(table.size_bytes[row]);
             let ns = table.duration_ns.get(row).unwrap_or(0);
             all.add(bytes, ns);
-            let owner = names.owner(table.thread_id[row], table.time_ns[row]);
-            by_process.entry(owner).or_default().add(bytes, ns);
+            by_process
+                .of_thread(table.thread_id[row], table.time_ns[row])
+                .add(bytes, ns);
         }
     }
     (all.count > 0).then(|| HardFaults {
         all,
-        processes: ranked(by_process),
+        processes: ranked(by_process.into_sums()),
     })
 }
 
-fn ranked(by_process: HashMap<Process, Requests>) -> Vec<ProcessRequests> {
+fn ranked(by_process: Vec<(Process, Requests)>) -> Vec<ProcessRequests> {
     let rows = by_process
         .into_iter()
         .map(|(process, requests)| ProcessRequests { process, requests })

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use tables::Tables;
 
@@ -97,7 +98,7 @@ fn recorded(tables: &Tables, names: &Names<'_>) -> Option<Recorded> {
         limit_ns: ISR_LIMIT_NS,
         ..Kind::default()
     };
-    let mut routines: HashMap<u64, (u64, i64, i64, i64)> = HashMap::new();
+    let mut routines: FxHashMap<u64, (u64, i64, i64, i64)> = FxHashMap::default();
     let mut cpus: HashMap<u16, i64> = HashMap::new();
     for table in &tables.interrupts {
         for row in 0..table.len() {

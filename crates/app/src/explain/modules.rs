@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use tables::Tables;
 
@@ -32,7 +33,7 @@ pub(super) fn read(tables: &Tables, names: &Names<'_>) -> Option<Modules> {
     if tables.samples.is_empty() || tables.images.is_empty() {
         return None;
     }
-    let mut rows: HashMap<Option<usize>, u64> = HashMap::new();
+    let mut rows: FxHashMap<Option<usize>, u64> = FxHashMap::default();
     for samples in &tables.samples {
         for (row, thread) in samples
             .thread_id

@@ -1,5 +1,6 @@
 //! Names for ids and addresses at a moment.
 
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use tables::{ImageTracker, ProcessTracker, Tables, ThreadTracker};
 
@@ -78,5 +79,64 @@ impl<'t> Names<'t> {
     /// File name of the kernel's module at an address.
     pub(super) fn kernel_module(&self, address: u64, time_ns: i64) -> Option<&'t str> {
         self.module(self.image(0, address, time_ns)?)
+    }
+}
+
+/// Sums per process, found by thread or process id and time. Names are looked up once per id.
+pub(super) struct PerProcess<'n, 't, T> {
+    names: &'n Names<'t>,
+    sums: Vec<(Process, T)>,
+    by_process: FxHashMap<Process, usize>,
+    by_thread: FxHashMap<(u32, Option<u32>), usize>,
+}
+
+impl<'n, 't, T: Default> PerProcess<'n, 't, T> {
+    pub(super) fn new(names: &'n Names<'t>) -> PerProcess<'n, 't, T> {
+        PerProcess {
+            names,
+            sums: Vec::new(),
+            by_process: FxHashMap::default(),
+            by_thread: FxHashMap::default(),
+        }
+    }
+
+    /// The sum of the process that a thread belongs to.
+    pub(super) fn of_thread(&mut self, thread_id: u32, time_ns: i64) -> &mut T {
+        let process_id = self.names.process_of(thread_id, time_ns);
+        // A reused process id has another name, but not while one thread lives.
+        let key = (thread_id, process_id);
+        let index = match self.by_thread.get(&key) {
+            Some(index) => *index,
+            None => {
+                let index = self.index(self.names.process(process_id, time_ns));
+                self.by_thread.insert(key, index);
+                index
+            }
+        };
+        &mut self.sums[index].1
+    }
+
+    /// The sum of a process that no thread is known of.
+    pub(super) fn of_unknown(&mut self) -> &mut T {
+        let index = self.index(Process {
+            process_id: None,
+            name: None,
+        });
+        &mut self.sums[index].1
+    }
+
+    fn index(&mut self, process: Process) -> usize {
+        *self
+            .by_process
+            .entry(process)
+            .or_insert_with_key(|process| {
+                self.sums.push((process.clone(), T::default()));
+                self.sums.len() - 1
+            })
+    }
+
+    /// The processes with their sums, in the order in which they were met.
+    pub(super) fn into_sums(self) -> Vec<(Process, T)> {
+        self.sums
     }
 }

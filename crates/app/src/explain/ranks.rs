@@ -1,12 +1,10 @@
 //! What context switches say of ranks, quanta and priorities.
 
-use std::collections::HashMap;
-
 use serde::Serialize;
 use tables::Tables;
 
 use super::largest;
-use super::names::{Names, Process};
+use super::names::{Names, PerProcess, Process};
 
 /// `WrQuantumEnd`: the old thread had used up its quantum.
 const QUANTUM_END: u8 = 30;
@@ -61,7 +59,7 @@ pub(super) fn read(tables: &Tables, names: &Names<'_>) -> Option<Ranks> {
         overdrawn: None,
         ranked_processes: Vec::new(),
     };
-    let mut ranked: HashMap<Process, (u64, u8, u8)> = HashMap::new();
+    let mut ranked: PerProcess<'_, '_, (u64, u8, u8)> = PerProcess::new(names);
     for switches in &tables.context_switches {
         for (row, thread) in switches.old_thread_id.iter().enumerate() {
             if *thread == 0 {
@@ -82,13 +80,15 @@ pub(super) fn read(tables: &Tables, names: &Names<'_>) -> Option<Ranks> {
             ranks.highest_rank = ranks.highest_rank.max(Some(rank));
             if rank > 0 {
                 ranks.outranked += 1;
-                let process = names.owner(*thread, switches.time_ns[row]);
-                let of = ranked.entry(process).or_insert((0, rank, rank));
-                *of = (of.0 + 1, of.1.min(rank), of.2.max(rank));
+                let (times, lowest, highest) = ranked.of_thread(*thread, switches.time_ns[row]);
+                *lowest = if *times == 0 { rank } else { rank.min(*lowest) };
+                *highest = rank.max(*highest);
+                *times += 1;
             }
         }
     }
     let ranked = ranked
+        .into_sums()
         .into_iter()
         .map(|(process, (switch_outs, lowest, highest))| RankedProcess {
             process,

@@ -8,6 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use tables::{ContextSwitches, ReadyThreads, Tables};
 
@@ -117,7 +118,7 @@ pub(super) fn read(tables: &Tables, names: &Names<'_>) -> Option<Waits> {
     if tables.context_switches.is_empty() {
         return None;
     }
-    let mut threads: HashMap<u32, Thread> = HashMap::new();
+    let mut threads: FxHashMap<u32, Thread> = FxHashMap::default();
     let mut longest: BinaryHeap<Reverse<Candidate>> = BinaryHeap::new();
     let gaps: Vec<Vec<i64>> = tables.context_switches.iter().map(gaps).collect();
     let (mut known, mut unknown, mut in_gaps, mut total) = (0, 0, 0, 0i64);

@@ -92,8 +92,11 @@ pub(crate) fn duration(ns: i64) -> String {
         seconds => {
             let sign = if ns < 0 { "-" } else { "" };
             let seconds = seconds / 1_000_000_000;
-            let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
-            format!("{sign}{hours}:{minutes:02}:{:02}", seconds % 60)
+            let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+            match hours {
+                0 => format!("{sign}{minutes} min {seconds:02} s"),
+                _ => format!("{sign}{hours} h {minutes:02} min"),
+            }
         }
     }
 }
@@ -117,6 +120,7 @@ mod tests {
         assert_eq!(duration(950), "950 ns");
         assert_eq!(duration(-1_500_000), "-1.5 ms");
         assert_eq!(duration(10_069_975_600), "10.070 s");
-        assert_eq!(duration(3_725_000_000_000), "1:02:05");
+        assert_eq!(duration(-242_500_000_000), "-4 min 02 s");
+        assert_eq!(duration(3_725_000_000_000), "1 h 02 min");
     }
 }
