@@ -2,7 +2,7 @@
 
 use std::hash::Hasher;
 
-use etl::{Event, Guid, HeaderKind, ext_type};
+use etl::{Event, Guid, HeaderKind, ext_type, le};
 use rustc_hash::FxHasher;
 
 /// A kind of event. Events of one key have the same provider, name and layout.
@@ -48,6 +48,46 @@ pub(crate) enum Key {
     Bare(HeaderKind),
     /// Kinds that came after so many others that they were no longer told apart.
     Further,
+}
+
+/// A kind of header and the bytes in it that make an event's [`Key`]: events alike in these have
+/// equal keys. Comparing two is far cheaper than making a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fingerprint(HeaderKind, u64, u128);
+
+impl Fingerprint {
+    /// The fingerprint of an event; `None` if its key rests on more than its header.
+    #[inline]
+    pub(crate) fn of(event: &Event<'_>) -> Option<Fingerprint> {
+        let kind = event.kind();
+        if let Some(hook) = event.hook() {
+            let version = event.version()?;
+            return Some(Fingerprint(
+                kind,
+                u64::from(hook) << 8 | u64::from(version),
+                0,
+            ));
+        }
+        match kind {
+            HeaderKind::EventHeader32 | HeaderKind::EventHeader64
+                if event.header_flags() == Some(0) =>
+            {
+                let guid = u128::from_le_bytes(event.guid()?.0);
+                // Id, version, channel, level, opcode and task.
+                Some(Fingerprint(kind, le::u64(event.record(), 40)?, guid))
+            }
+            HeaderKind::Full32 | HeaderKind::Full64 => {
+                let guid = u128::from_le_bytes(event.guid()?.0);
+                let (opcode, version) = (event.opcode()?, event.version()?);
+                Some(Fingerprint(
+                    kind,
+                    u64::from(opcode) << 8 | u64::from(version),
+                    guid,
+                ))
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Key {

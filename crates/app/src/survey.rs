@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use etl::{Event, Events, HeaderKind};
 use rustc_hash::FxHashMap;
 
-use crate::key::Key;
+use crate::key::{Fingerprint, Key};
 use crate::metadata;
 use crate::pass::Collect;
 
@@ -60,8 +60,8 @@ pub(crate) struct Survey {
     pub(crate) extended_items: BTreeMap<u16, u64>,
     /// Buffers, by number, with events that say what others mean.
     pub(crate) metadata_buffers: Vec<u32>,
-    /// Kinds met in the present buffer: comparing a few keys is cheaper than hashing one.
-    recent: Vec<((HeaderKind, Key), Count)>,
+    /// Kinds met in the present buffer: comparing a few is cheaper than hashing one.
+    recent: Vec<(Fingerprint, HeaderKind, Key, Count)>,
 }
 
 impl Survey {
@@ -86,14 +86,22 @@ impl Survey {
             payload_max: payload,
             example: at,
         };
-        let kind = (event.kind(), Key::of(event));
-        match self.recent.iter_mut().find(|(recent, _)| *recent == kind) {
-            Some((_, known)) => known.add(count),
+        let Some(fingerprint) = Fingerprint::of(event) else {
+            *self.header_kinds.entry(event.kind()).or_default() += 1;
+            return self.add(Key::of(event), count);
+        };
+        match self
+            .recent
+            .iter_mut()
+            .find(|(recent, ..)| *recent == fingerprint)
+        {
+            Some((.., known)) => known.add(count),
             None => {
                 if self.recent.len() == MAX_RECENT {
                     self.end_buffer();
                 }
-                self.recent.push((kind, count));
+                self.recent
+                    .push((fingerprint, event.kind(), Key::of(event), count));
             }
         }
     }
@@ -101,7 +109,7 @@ impl Survey {
     /// Takes in what was counted of the present buffer.
     pub(crate) fn end_buffer(&mut self) {
         let mut recent = std::mem::take(&mut self.recent);
-        for ((kind, key), count) in recent.drain(..) {
+        for (_, kind, key, count) in recent.drain(..) {
             *self.header_kinds.entry(kind).or_default() += count.events;
             self.add(key, count);
         }
