@@ -1,7 +1,8 @@
 //! Running other programs: what every task is made of.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// The repository's root folder.
 pub(crate) fn root() -> &'static Path {
@@ -52,7 +53,7 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
 /// As [`run`], and when the output is not UTF-8.
 pub(crate) fn read(command: &mut Command) -> Result<String, String> {
     let output = command
-        .stderr(std::process::Stdio::inherit())
+        .stderr(Stdio::inherit())
         .output()
         .map_err(|error| format!("`{}` cannot be started: {error}", written(command)))?;
     if !output.status.success() {
@@ -64,6 +65,34 @@ pub(crate) fn read(command: &mut Command) -> Result<String, String> {
     }
     String::from_utf8(output.stdout)
         .map_err(|_| format!("`{}` wrote something that is not UTF-8", written(command)))
+}
+
+/// Runs `command` and gives each line of its standard output to `look` as it comes.
+///
+/// # Errors
+///
+/// As [`run`].
+pub(crate) fn watch(command: &mut Command, mut look: impl FnMut(&str)) -> Result<(), String> {
+    let what = written(command);
+    let failed = |error: String| format!("`{what}` {error}");
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| failed(format!("cannot be started: {error}")))?;
+    let lines = child
+        .stdout
+        .take()
+        .into_iter()
+        .flat_map(|out| BufReader::new(out).split(b'\n'));
+    for line in lines {
+        let line = line.map_err(|error| failed(error.to_string()))?;
+        look(String::from_utf8_lossy(&line).trim_end());
+    }
+    match child.wait() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(failed(format!("ended with {status}"))),
+        Err(error) => Err(failed(error.to_string())),
+    }
 }
 
 /// Whether a program of this name is on the search path.

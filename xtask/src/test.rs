@@ -50,7 +50,34 @@ pub(crate) fn run(extent: Extent) -> Result<(), String> {
         "\n── tests (the steps before took {:.1} s)",
         started.elapsed().as_secs_f64()
     );
-    command::run(&mut cargo(&["test", "--workspace"])).map_err(|error| format!("tests: {error}"))
+    let counts = host_tests().map_err(|error| format!("tests: {error}"))?;
+    println!(
+        "\n{} passed, {} failed, {} skipped",
+        counts[0], counts[1], counts[2]
+    );
+    Ok(())
+}
+
+/// Runs the host's tests, showing what they print, and adds up their verdicts: tests passed,
+/// failed and ignored.
+fn host_tests() -> Result<[u64; 3], String> {
+    let mut counts = [0; 3];
+    command::watch(&mut cargo(&["test", "--workspace"]), |line| {
+        println!("{line}");
+        for (count, more) in counts.iter_mut().zip(verdict(line).unwrap_or_default()) {
+            *count += more;
+        }
+    })?;
+    Ok(counts)
+}
+
+/// The counts in `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
+fn verdict(line: &str) -> Option<[u64; 3]> {
+    let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
+    let mut numbers = counts
+        .split("; ")
+        .map(|part| part.split(' ').next()?.parse().ok());
+    Some([numbers.next()??, numbers.next()??, numbers.next()??])
 }
 
 /// Announces a step, runs it, and says how long it took.
@@ -102,4 +129,17 @@ fn windows() -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdicts_are_read() {
+        let line = "test result: ok. 28 passed; 1 failed; 2 ignored; 0 measured; 0 filtered out";
+        assert_eq!(verdict(line), Some([28, 1, 2]));
+        assert_eq!(verdict("test tidy::tests::result ... ok"), None);
+        assert_eq!(verdict("test result: unclear"), None);
+    }
 }
