@@ -9,6 +9,9 @@ use crate::wine::{self, Wine};
 /// cargo-deny at the version whose verdicts `deny.toml` was written for.
 const CARGO_DENY: &str = "0.20.2";
 
+/// The macOS that the sources are compiled for.
+const MACOS: &str = "aarch64-apple-darwin";
+
 /// How much to test.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
@@ -38,6 +41,10 @@ pub(crate) fn run(extent: Extent) -> Result<(), String> {
     }
     if extent == Extent::Everything {
         step("dependencies", dependencies)?;
+        // Nothing here can link or run for macOS; that it compiles is worth knowing.
+        step("macOS: compiles", || {
+            command::run(&mut cargo(&["check", "--workspace", "--target", MACOS]))
+        })?;
         if cfg!(target_os = "linux") {
             step("Windows: tools", wine::install)?;
             step("Windows: lint", || clippy(&["--target", wine::TARGET]))?;
