@@ -12,12 +12,13 @@ use crate::event::Event;
 use crate::reader::BufferReader;
 use crate::trace::Trace;
 
-/// Memory for buffers held at once before overlap is no longer resolved: room for one buffer of
-/// 64 KiB on each of 1,024 CPUs.
+/// Memory for buffers held at once before overlap is no longer resolved, unless there are so many
+/// CPUs that each could not hold two.
 const HELD_BYTES: usize = 64 << 20;
 
-/// The same however many CPUs there are.
-const HELD_BYTES_AT_MOST: usize = 1 << 30;
+/// The same however many CPUs there are: room for two buffers of 64 KiB, with the index of their
+/// events, on each of 2,048.
+const HELD_BYTES_AT_MOST: usize = 512 << 20;
 
 /// Order of events: time, then CPU, then the buffer's place in the files.
 type Key = (i64, u16, u32);
@@ -117,12 +118,8 @@ impl<'t> TimeOrder<'t> {
     }
 
     /// What the buffers read so far were found to lack.
-    pub fn damage(&self) -> Damage {
-        let mut damage = self.damage.clone();
-        for slot in &self.slots {
-            damage.merge(slot.reader.damage().clone());
-        }
-        damage
+    pub fn damage(&self) -> &Damage {
+        &self.damage
     }
 
     /// Chooses the next event: its slot and its index there.
@@ -146,6 +143,7 @@ impl<'t> TimeOrder<'t> {
                     self.heap.push(Reverse((key, index)));
                 } else {
                     self.held_bytes -= slot.reader.held_bytes();
+                    slot.reader.release();
                     self.free.push(index);
                 }
                 self.current = None;
@@ -196,8 +194,10 @@ impl<'t> TimeOrder<'t> {
         let slot = &mut self.slots[index];
         (slot.buffer, slot.ordinal, slot.next) = (buffer, ordinal, 0);
         slot.reader.load(&buffer);
+        self.damage.merge(slot.reader.take_damage());
         self.bytes_read += u64::from(buffer.stored_size);
         if slot.reader.len() == 0 {
+            slot.reader.release();
             self.free.push(index);
             return;
         }
