@@ -19,6 +19,6 @@ mod value;
 pub mod wpp;
 
 pub use decode::{Fields, decode};
-pub use decoder::{Decoded, Decoder, Identity, MetadataFault};
+pub use decoder::{Decoded, Decoder, Identity, MetadataFault, is_metadata};
 pub use text::{Ansi, Utf16};
 pub use value::Value;
