@@ -34,17 +34,17 @@ const ZIP_SIGNATURES: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 
 /// One trace taken out of an archive.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     /// The member's name as the archive has it. A label for messages: it may hold anything, and
     /// must not be used as a path.
-    pub name: String,
+    pub(crate) name: String,
     /// The trace.
-    pub data: MemberData,
+    pub(crate) data: MemberData,
 }
 
 /// Where the bytes of a [`Member`] are.
 #[derive(Debug)]
-pub enum MemberData {
+pub(crate) enum MemberData {
     /// In memory: at most 64 MiB, of all members together.
     Memory(Vec<u8>),
     /// In a temporary file, at its start. The file has no name and goes when it is closed.
@@ -104,7 +104,7 @@ fn list(inside: &[String], count: usize) -> String {
 
 /// Whether a file that starts with `first_bytes` (4 are enough) is an archive that [`extract`]
 /// reads.
-pub fn is_archive(first_bytes: &[u8]) -> bool {
+pub(crate) fn is_archive(first_bytes: &[u8]) -> bool {
     first_bytes.starts_with(CABINET_SIGNATURE)
         || ZIP_SIGNATURES
             .iter()
@@ -122,7 +122,7 @@ pub fn is_archive(first_bytes: &[u8]) -> bool {
 /// member may expand to at most 1100 times its compressed size, and all members together to at
 /// most 1100 times the archive's. In a cabinet, where several members are compressed together,
 /// only the second limit applies.
-pub fn extract(mut file: File) -> Result<Vec<Member>, ArchiveError> {
+pub(crate) fn extract(mut file: File) -> Result<Vec<Member>, ArchiveError> {
     let mut first = Vec::with_capacity(4);
     let size = (|| {
         file.rewind()?;

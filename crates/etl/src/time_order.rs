@@ -90,8 +90,9 @@ impl<'t> TimeOrder<'t> {
         for stream in trace.streams() {
             let buffers = stream.buffers();
             for (i, buffer) in buffers.iter().enumerate() {
-                // A buffer ends where the stream's next one begins, at the latest.
-                let ends = buffers.get(i + 1).map_or(i64::MAX, first_ns);
+                // A buffer ends about where the stream's next one begins. Neighbours can overlap a
+                // little, so the one after that says for sure.
+                let ends = buffers.get(i + 2).map_or(i64::MAX, first_ns);
                 if first_ns(buffer) <= to_ns && ends >= from_ns {
                     let at = trace.buffers().partition_point(|b| {
                         (b.segment, b.offset) < (buffer.segment, buffer.offset)
