@@ -414,7 +414,9 @@ impl Serialize for JsonValue<'_, '_> {
             Value::Text(text) => serializer.serialize_str(text),
             Value::Array(values) => serializer.collect_seq(values.iter().map(JsonValue)),
             Value::Struct(members) => {
-                serializer.collect_map(members.iter().map(|(name, v)| (name, JsonValue(v))))
+                let mut names = OwnNames::default();
+                let members = members.iter();
+                serializer.collect_map(members.map(|(name, v)| (names.own(name), JsonValue(v))))
             }
             other => serializer.collect_str(other),
         }
@@ -443,14 +445,17 @@ mod tests {
 
     #[test]
     fn values_keep_their_kind_in_json() {
-        let bits = Value::Struct(vec![("Low".into(), Value::UInt(3))]);
+        let bits = Value::Struct(vec![
+            ("Low".into(), Value::UInt(3)),
+            ("Low".into(), Value::UInt(4)),
+        ]);
         for (value, expected) in [
             (Value::UInt(u64::MAX), json!(u64::MAX)),
             (Value::Pointer(255), json!("0xff")),
             (Value::Float(f64::NAN), json!(null)),
             (Value::Named(5, "Waiting".into()), json!("Waiting")),
             (Value::Array(vec![Value::Int(-1)]), json!([-1])),
-            (bits, json!({"Low": 3})),
+            (bits, json!({"Low": 3, "Low#2": 4})),
         ] {
             assert_eq!(serde_json::to_value(JsonValue(&value)).unwrap(), expected);
         }

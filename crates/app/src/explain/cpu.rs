@@ -206,3 +206,44 @@ impl Owners<'_, '_> {
             .clone()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Switches of CPU 0: when, from which thread, to which.
+    fn switches(rows: &[(i64, u32, u32)]) -> ContextSwitches {
+        ContextSwitches {
+            time_ns: rows.iter().map(|row| row.0).collect(),
+            cpu: rows.iter().map(|_| 0).collect(),
+            old_thread_id: rows.iter().map(|row| row.1).collect(),
+            new_thread_id: rows.iter().map(|row| row.2).collect(),
+            ..ContextSwitches::default()
+        }
+    }
+
+    #[test]
+    fn between_two_sessions_nobody_knows_who_ran() {
+        let tables = Tables {
+            context_switches: vec![
+                switches(&[(100, 7, 0), (110, 0, 7)]),
+                switches(&[(0, 0, 5), (10, 5, 0)]),
+            ],
+            ..Tables::default()
+        };
+        let cpu = read(&tables, &Names::new(&tables), (0, 120)).unwrap();
+        assert_eq!((cpu.busy_ns, cpu.idle_ns), (Some(20), Some(10)));
+        assert_eq!(cpu.unknown_ns, Some(90));
+    }
+
+    #[test]
+    fn absurd_times_are_no_overflow() {
+        let far = &[(i64::MIN, 0, 5), (i64::MAX, 5, 0)];
+        let tables = Tables {
+            context_switches: vec![switches(far), switches(far), switches(far)],
+            ..Tables::default()
+        };
+        let cpu = read(&tables, &Names::new(&tables), (i64::MIN, i64::MAX)).unwrap();
+        assert_eq!(cpu.busy_ns, Some(i64::MAX));
+    }
+}
