@@ -1,7 +1,7 @@
 //! Decoded events as lines: for people, as JSON lines, as CSV.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -147,21 +147,11 @@ impl<'a, 'e> Line<'a, 'e> {
         &'c self,
         choice: &'c Choice,
     ) -> impl Iterator<Item = (Cow<'c, str>, &'c Value<'e>)> {
-        let mut seen = HashSet::new();
+        let mut names = OwnNames::default();
         let values = self.decoded.fields.values.iter();
         values
             .filter(|(name, _)| choice.wants(name))
-            .map(move |(name, value)| {
-                if seen.insert(&**name) {
-                    return (Cow::Borrowed(&**name), value);
-                }
-                // Layouts of real providers use a name twice.
-                let numbered = (2..)
-                    .map(|n: u32| format!("{name}#{n}"))
-                    .find(|numbered| !seen.contains(numbered.as_str()))
-                    .unwrap_or_default();
-                (Cow::Owned(numbered), value)
-            })
+            .map(move |(name, value)| (names.own(name), value))
     }
 
     /// Writes the line for people.
@@ -312,6 +302,28 @@ impl<'a, 'e> Line<'a, 'e> {
     }
 }
 
+/// Names told apart: layouts of real providers use one several times.
+#[derive(Default)]
+struct OwnNames<'n> {
+    /// How often each was met.
+    met: HashMap<Cow<'n, str>, u32>,
+}
+
+impl<'n> OwnNames<'n> {
+    /// The name, or if it was met before the name and a number: `Reserved`, `Reserved#2`.
+    fn own(&mut self, name: &'n str) -> Cow<'n, str> {
+        let mut times = self.met.get(name).copied().unwrap_or(0);
+        let mut own = Cow::Borrowed(name);
+        while self.met.contains_key(&own) {
+            times += 1;
+            own = Cow::Owned(format!("{name}#{times}"));
+        }
+        self.met.insert(Cow::Borrowed(name), times.max(1));
+        self.met.entry(own.clone()).or_insert(1);
+        own
+    }
+}
+
 /// The first row of CSV output.
 pub(crate) fn csv_headings(choice: &Choice) -> Vec<&str> {
     let mut headings = vec![
@@ -402,7 +414,9 @@ impl Serialize for JsonValue<'_, '_> {
             Value::Text(text) => serializer.serialize_str(text),
             Value::Array(values) => serializer.collect_seq(values.iter().map(JsonValue)),
             Value::Struct(members) => {
-                serializer.collect_map(members.iter().map(|(name, v)| (name, JsonValue(v))))
+                let mut names = OwnNames::default();
+                let members = members.iter();
+                serializer.collect_map(members.map(|(name, v)| (names.own(name), JsonValue(v))))
             }
             other => serializer.collect_str(other),
         }
@@ -423,15 +437,25 @@ mod tests {
     }
 
     #[test]
+    fn every_name_is_used_once() {
+        let mut names = OwnNames::default();
+        let own = ["a", "b", "a", "a", "a#2", "a"].map(|name| names.own(name));
+        assert_eq!(own, ["a", "b", "a#2", "a#3", "a#2#2", "a#4"]);
+    }
+
+    #[test]
     fn values_keep_their_kind_in_json() {
-        let bits = Value::Struct(vec![("Low".into(), Value::UInt(3))]);
+        let bits = Value::Struct(vec![
+            ("Low".into(), Value::UInt(3)),
+            ("Low".into(), Value::UInt(4)),
+        ]);
         for (value, expected) in [
             (Value::UInt(u64::MAX), json!(u64::MAX)),
             (Value::Pointer(255), json!("0xff")),
             (Value::Float(f64::NAN), json!(null)),
             (Value::Named(5, "Waiting".into()), json!("Waiting")),
             (Value::Array(vec![Value::Int(-1)]), json!([-1])),
-            (bits, json!({"Low": 3})),
+            (bits, json!({"Low": 3, "Low#2": 4})),
         ] {
             assert_eq!(serde_json::to_value(JsonValue(&value)).unwrap(), expected);
         }

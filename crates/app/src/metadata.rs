@@ -5,37 +5,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use etl::{BufferReader, Event, Guid, HeaderKind, Trace};
+use etl::{BufferReader, Event, Trace};
 use events::{Decoder, Identity};
 
 use crate::cli::Failure;
 use crate::key::Key;
 use crate::survey::{Count, Position};
 
-/// Class of the events that carry `TRACE_EVENT_INFO`, written by the merge step of xperf and WPR.
-const EVENT_METADATA: Guid = Guid::new(
-    0xbbcc_f6c1,
-    0x6cd1,
-    0x48c4,
-    [0x80, 0xff, 0x83, 0x94, 0x82, 0xe3, 0x76, 0x71],
-);
-
-/// Id of the events in which an EventSource writes its manifest.
-const EVENT_SOURCE_MANIFEST: u16 = 0xFFFE;
-
 /// The largest manifest or TMF file that is read, in bytes.
 const MAX_FILE: u64 = 64 << 20;
-
-/// Whether an event can say what other events mean.
-pub(crate) fn is_metadata(event: &Event<'_>) -> bool {
-    match event.kind() {
-        HeaderKind::Full32 | HeaderKind::Full64 => event.guid() == Some(EVENT_METADATA),
-        HeaderKind::EventHeader32 | HeaderKind::EventHeader64 => event
-            .descriptor()
-            .is_some_and(|d| d.id == EVENT_SOURCE_MANIFEST),
-        _ => false,
-    }
-}
 
 /// Descriptions of events that do not come with the trace.
 #[derive(Args, Clone, Debug, Default)]
@@ -131,7 +109,7 @@ pub(crate) fn learn(decoder: &mut Decoder, trace: &Trace, mut buffers: Vec<u32>)
         .iter()
         .filter_map(|i| trace.buffers().get(*i as usize))
     {
-        for event in reader.read(buffer).filter(is_metadata) {
+        for event in reader.read(buffer).filter(events::is_metadata) {
             decoder.learn(&event);
         }
     }

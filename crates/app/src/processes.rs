@@ -7,7 +7,6 @@ use events::{Decoder, Value};
 
 use crate::key::Key;
 use crate::lives::{Lives, Sign};
-use crate::metadata;
 use crate::pass::Collect;
 
 const PROCESS_GROUP: u8 = 0x03;
@@ -33,7 +32,7 @@ pub(crate) struct Preparation {
 impl Collect for Preparation {
     fn buffer(&mut self, buffer: u32, events: Events<'_>) {
         for event in events {
-            if metadata::is_metadata(&event) && self.metadata.last() != Some(&buffer) {
+            if events::is_metadata(&event) && self.metadata.last() != Some(&buffer) {
                 self.metadata.push(buffer);
             }
             if self.lives.last() != Some(&buffer) && tells_of(&event).is_some() {
@@ -148,7 +147,6 @@ impl Processes {
 
     /// The name of a process at a time.
     pub(crate) fn name(&self, pid: u32, time_ns: i64) -> Option<&Arc<str>> {
-        // Name and id are the kernel's own, and no event need tell them.
         self.names.at(pid, time_ns)
     }
 

@@ -38,7 +38,8 @@ impl Activity {
         // per buffer, since one of all of them is the CPU's longest.
         let mut gap: Option<(i64, i64)> = None;
         for time in times {
-            if first.is_some() && gap.is_none_or(|(a, b)| time - last > b - a) {
+            let silence = time.saturating_sub(last);
+            if first.is_some() && gap.is_none_or(|(a, b)| silence > b.saturating_sub(a)) {
                 gap = Some((last, time));
             }
             first.get_or_insert(time);

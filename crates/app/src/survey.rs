@@ -6,7 +6,6 @@ use etl::{Event, Events, HeaderKind};
 use rustc_hash::FxHashMap;
 
 use crate::key::{Fingerprint, Key};
-use crate::metadata;
 use crate::pass::Collect;
 
 /// Kinds told apart by one thread; real traces have thousands. Further ones are counted as one.
@@ -75,7 +74,7 @@ impl Survey {
         for item in event.extended_items() {
             *self.extended_items.entry(item.ext_type).or_default() += 1;
         }
-        if metadata::is_metadata(event) && self.metadata_buffers.last() != Some(&at.buffer) {
+        if events::is_metadata(event) && self.metadata_buffers.last() != Some(&at.buffer) {
             self.metadata_buffers.push(at.buffer);
         }
         let payload = event.payload().len() as u32;

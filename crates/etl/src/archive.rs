@@ -16,7 +16,8 @@ use zip::result::ZipError;
 /// reach (1032 times), so only a member that lies about itself gets there.
 const MAX_EXPANSION: u64 = 1100;
 
-/// Members up to this size stay in memory, larger ones go to a temporary file. In bytes.
+/// Members stay in memory up to this size of all of them; the others go to temporary files. In
+/// bytes.
 const MAX_IN_MEMORY: u64 = 64 << 20;
 
 /// How many bytes of a member tell whether it [looks like a trace](looks_like_trace).
@@ -33,18 +34,18 @@ const ZIP_SIGNATURES: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 
 /// One trace taken out of an archive.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     /// The member's name as the archive has it. A label for messages: it may hold anything, and
     /// must not be used as a path.
-    pub name: String,
+    pub(crate) name: String,
     /// The trace.
-    pub data: MemberData,
+    pub(crate) data: MemberData,
 }
 
 /// Where the bytes of a [`Member`] are.
 #[derive(Debug)]
-pub enum MemberData {
-    /// In memory: at most 64 MiB.
+pub(crate) enum MemberData {
+    /// In memory: at most 64 MiB, of all members together.
     Memory(Vec<u8>),
     /// In a temporary file, at its start. The file has no name and goes when it is closed.
     File(File),
@@ -103,7 +104,7 @@ fn list(inside: &[String], count: usize) -> String {
 
 /// Whether a file that starts with `first_bytes` (4 are enough) is an archive that [`extract`]
 /// reads.
-pub fn is_archive(first_bytes: &[u8]) -> bool {
+pub(crate) fn is_archive(first_bytes: &[u8]) -> bool {
     first_bytes.starts_with(CABINET_SIGNATURE)
         || ZIP_SIGNATURES
             .iter()
@@ -121,7 +122,7 @@ pub fn is_archive(first_bytes: &[u8]) -> bool {
 /// member may expand to at most 1100 times its compressed size, and all members together to at
 /// most 1100 times the archive's. In a cabinet, where several members are compressed together,
 /// only the second limit applies.
-pub fn extract(mut file: File) -> Result<Vec<Member>, ArchiveError> {
+pub(crate) fn extract(mut file: File) -> Result<Vec<Member>, ArchiveError> {
     let mut first = Vec::with_capacity(4);
     let size = (|| {
         file.rewind()?;
@@ -136,6 +137,7 @@ pub fn extract(mut file: File) -> Result<Vec<Member>, ArchiveError> {
         seen: Vec::new(),
         count: 0,
         budget: size.saturating_mul(MAX_EXPANSION),
+        memory: MAX_IN_MEMORY,
     };
     if first == CABINET_SIGNATURE {
         traces.read_cabinet(file)?;
@@ -168,6 +170,8 @@ struct Traces {
     count: usize,
     /// How many bytes all further members may expand to.
     budget: u64,
+    /// How many of these bytes may stay in memory.
+    memory: u64,
 }
 
 impl Traces {
@@ -248,10 +252,13 @@ impl Traces {
             return Ok(());
         }
         let whole = head.as_slice().chain(reader).take(limit.saturating_add(1));
-        match expand(whole) {
+        match expand(whole, self.memory) {
             Ok((_, size)) if size > limit => Err(ArchiveError::TooLarge { name, limit }),
             Ok((data, size)) => {
                 self.budget = self.budget.saturating_sub(size);
+                if let MemberData::Memory(bytes) = &data {
+                    self.memory = self.memory.saturating_sub(bytes.len() as u64);
+                }
                 self.members.push(Member { name, data });
                 Ok(())
             }
@@ -267,14 +274,15 @@ impl Traces {
     }
 }
 
-/// Reads all of `reader`, to memory or, when it is large, to a temporary file. Also gives the size.
-fn expand(mut reader: impl Read) -> io::Result<(MemberData, u64)> {
+/// Reads all of `reader`, to memory or, when it has more than `memory` bytes, to a temporary file.
+/// Also gives the size.
+fn expand(mut reader: impl Read, memory: u64) -> io::Result<(MemberData, u64)> {
     let mut bytes = Vec::new();
     (&mut reader)
-        .take(MAX_IN_MEMORY + 1)
+        .take(memory.saturating_add(1))
         .read_to_end(&mut bytes)?;
     let size = bytes.len() as u64;
-    if size <= MAX_IN_MEMORY {
+    if size <= memory {
         return Ok((MemberData::Memory(bytes), size));
     }
     let mut file = tempfile::tempfile()?;

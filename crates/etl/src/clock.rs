@@ -95,7 +95,10 @@ impl Clock {
     /// Nanoseconds that `ticks` of this clock last.
     #[inline]
     pub fn ticks_to_ns(&self, ticks: i64) -> i64 {
-        self.to_ns(self.origin.saturating_add(ticks))
+        match self.ns_per_tick {
+            0 => self.ticks_to(ticks.into(), 1_000_000_000),
+            ns => ticks.saturating_mul(ns),
+        }
     }
 
     /// The raw time that is `ns` nanoseconds after the trace's start (floor).
@@ -129,7 +132,11 @@ impl Clock {
 
     /// `(raw - origin) * unit / frequency`, floored.
     fn scale(&self, raw: i64, unit: i64) -> i64 {
-        let ticks = i128::from(raw) - i128::from(self.origin);
+        self.ticks_to(i128::from(raw) - i128::from(self.origin), unit)
+    }
+
+    /// `ticks * unit / frequency`, floored.
+    fn ticks_to(&self, ticks: i128, unit: i64) -> i64 {
         clamp((ticks * i128::from(unit)).div_euclid(i128::from(self.frequency)))
     }
 }
@@ -178,6 +185,11 @@ mod tests {
         let clock = Clock::new(ClockKind::Qpc, i64::MIN, START, 1);
         assert_eq!(clock.to_ns(i64::MAX), i64::MAX);
         assert_eq!(Clock::new(ClockKind::Qpc, 0, 0, 0).frequency(), 10_000_000);
+        // How long ticks last does not hang on where the clock stands.
+        for frequency in [10_000_000, 1_656_445] {
+            let clock = Clock::new(ClockKind::Qpc, i64::MAX, START, frequency);
+            assert_eq!(clock.ticks_to_ns(frequency as i64), 1_000_000_000);
+        }
     }
 
     #[test]

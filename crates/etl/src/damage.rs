@@ -229,14 +229,25 @@ impl Damage {
 
     /// Adds what another part of the reading met.
     pub fn merge(&mut self, other: Damage) {
-        self.events_lost += other.events_lost;
-        self.buffers_lost += other.buffers_lost;
-        self.buffers_marking_lost_events += other.buffers_marking_lost_events;
-        self.buffers_marking_lost_buffers += other.buffers_marking_lost_buffers;
-        self.loss_events += other.loss_events;
-        self.missing_sequence_numbers += other.missing_sequence_numbers;
-        self.unused_bytes += other.unused_bytes;
-        self.unfinished_segments += other.unfinished_segments;
+        // Numbers that a trace states itself can be anything.
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        add(&mut self.events_lost, other.events_lost);
+        add(&mut self.buffers_lost, other.buffers_lost);
+        add(
+            &mut self.buffers_marking_lost_events,
+            other.buffers_marking_lost_events,
+        );
+        add(
+            &mut self.buffers_marking_lost_buffers,
+            other.buffers_marking_lost_buffers,
+        );
+        add(&mut self.loss_events, other.loss_events);
+        add(
+            &mut self.missing_sequence_numbers,
+            other.missing_sequence_numbers,
+        );
+        add(&mut self.unused_bytes, other.unused_bytes);
+        add(&mut self.unfinished_segments, other.unfinished_segments);
         let room = KEPT_FAULTS.saturating_sub(self.faults.len());
         self.faults.extend(other.faults.into_iter().take(room));
         for (name, count) in other.counts {

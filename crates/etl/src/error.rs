@@ -14,6 +14,12 @@ pub enum OpenError {
     /// More than 65,535 files were given.
     #[error("more than 65,535 files were given as one trace")]
     TooManyFiles,
+    /// The files before this one hold as many sessions as can be told apart.
+    #[error("{name}: the files before it already hold 65,535 sessions; read it on its own")]
+    TooManySessions {
+        /// File concerned.
+        name: String,
+    },
     /// The file has no bytes.
     #[error(
         "{name}: the file is empty; was it copied whole, and had its session written anything?"

@@ -1,4 +1,92 @@
 //! Reads Windows event trace logs (`.etl`) on any operating system.
+//!
+//! This is the container only: files and archives, buffers and their compression, the headers of
+//! events, and the clocks that turn counters into nanoseconds. What an event *means* is the
+//! business of the crate `events`.
+//!
+//! # All events in the order of time
+//!
+//! [`open`] takes the files of one trace, plain or inside archives, and finds their buffers. The
+//! walk reads buffers as they become due and lends out one event after the other:
+//!
+//! ```no_run
+//! let trace = etl::open(&["trace.etl".into()])?;
+//! let mut events = trace.events();
+//! while let Some(event) = events.next() {
+//!     println!(
+//!         "{} ns, CPU {}: {}, {} bytes",
+//!         event.time_ns(),
+//!         event.cpu(),
+//!         event.kind().name(),
+//!         event.payload().len(),
+//!     );
+//! }
+//! # Ok::<(), etl::OpenError>(())
+//! ```
+//!
+//! Bytes from elsewhere are a [`Source`]; [`Trace::from_sources`] reads them all the same:
+//!
+//! ```
+//! use etl::Trace;
+//! use etl::write::{KernelEvent, Session, Writer};
+//!
+//! let session = Session { perf_frequency: 1_000_000, ..Session::default() };
+//! let mut log = Writer::new(std::io::Cursor::default(), session)?;
+//! let event = KernelEvent { hook: 0x0529, version: 2, time: 7, thread: Some((4, 8)) };
+//! log.kernel(0, event, b"payload")?;
+//! let bytes: Vec<u8> = log.finish()?.into_inner();
+//!
+//! let trace = Trace::from_sources(vec![("written".to_owned(), Box::new(bytes))])?;
+//! let mut events = trace.events();
+//! let mut found = None;
+//! while let Some(event) = events.next() {
+//!     if event.hook() == Some(0x0529) {
+//!         found = Some((event.time_ns(), event.payload().to_vec()));
+//!     }
+//! }
+//! assert_eq!(found, Some((7_000, b"payload".to_vec())));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # One CPU at a time, in parallel
+//!
+//! Where the order between CPUs does not matter, their streams can be read side by side, each by a
+//! reader of its own (here with a thread each; a pool suits machines with many CPUs better):
+//!
+//! ```no_run
+//! let trace = etl::open(&["trace.etl".into()])?;
+//! let count = |stream: etl::CpuStream<'_>| {
+//!     let mut reader = stream.reader();
+//!     let events: usize = stream.buffers().iter().map(|b| reader.read(b).count()).sum();
+//!     println!("CPU {}: {events} events", stream.cpu());
+//! };
+//! std::thread::scope(|scope| {
+//!     for stream in trace.streams() {
+//!         scope.spawn(move || count(stream));
+//!     }
+//! });
+//! # Ok::<(), etl::OpenError>(())
+//! ```
+//!
+//! # What is missing
+//!
+//! Opening fails only if there is nothing to read. All else that is lost or broken is [`Damage`]:
+//! what the headers and the chain of buffers say is known at once, what is wrong inside a buffer
+//! when it is read. The good events are read all the same.
+//!
+//! ```no_run
+//! let trace = etl::open(&["trace.etl".into()])?;
+//! let mut events = trace.events();
+//! while events.next().is_some() {}
+//!
+//! let mut damage = trace.damage().clone();
+//! damage.merge(events.damage().clone());
+//! println!("{} events were lost while recording", damage.events_lost);
+//! for fault in damage.faults() {
+//!     println!("file {}, byte {:#x}: {}", fault.file, fault.buffer_offset, fault.what);
+//! }
+//! # Ok::<(), etl::OpenError>(())
+//! ```
 
 mod archive;
 mod buffer;
@@ -18,7 +106,7 @@ mod time_order;
 mod trace;
 pub mod write;
 
-pub use archive::{ArchiveError, Member, MemberData, extract, is_archive};
+pub use archive::ArchiveError;
 pub use buffer::{BufferRef, HEADER_SIZE as BUFFER_HEADER_SIZE, flag as buffer_flag};
 pub use clock::{Clock, ClockKind};
 pub use damage::{Damage, Fault, FaultKind};

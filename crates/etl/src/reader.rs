@@ -16,6 +16,10 @@ const LOST_EVENT: Guid = Guid::new(
     [0x87, 0x0b, 0x36, 0x57, 0xf8, 0x94, 0x7e, 0x7e],
 );
 
+/// Memory that a reader keeps when it is [released](BufferReader::release), for each of its parts:
+/// what all but huge buffers need.
+const KEPT_BYTES: usize = 1 << 20;
+
 /// Reads buffers of a trace one after another into memory that it keeps.
 ///
 /// Readers are independent: to read in parallel, give each thread its own.
@@ -76,8 +80,20 @@ impl<'t> BufferReader<'t> {
         self.records.len()
     }
 
+    /// Bytes that the reader and what it holds of the present buffer take.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.data.len()
+        size_of::<Self>() + self.data.len() + self.records.len() * size_of::<Record>()
+    }
+
+    /// Lets go of the present buffer, and of memory beyond what the next one usually needs.
+    pub(crate) fn release(&mut self) {
+        self.buffer = None;
+        self.records.clear();
+        self.data.clear();
+        self.stored.clear();
+        self.records.shrink_to(KEPT_BYTES / size_of::<Record>());
+        self.data.shrink_to(KEPT_BYTES);
+        self.stored.shrink_to(KEPT_BYTES);
     }
 
     #[inline]

@@ -21,6 +21,9 @@ const PEEK_COMPRESSED: usize = HEADER_SIZE + 1024;
 /// Bytes looked at in one go when searching for the next buffer.
 const SEARCH_CHUNK: usize = 1 << 20;
 
+/// Sessions told apart; what follows further headers counts as the last one's.
+pub(crate) const MAX_SEGMENTS: usize = u16::MAX as usize;
+
 /// A stretch of a file written by one session: its header and its buffers.
 #[derive(Clone, Debug)]
 pub struct Segment {
@@ -49,6 +52,8 @@ pub(crate) struct Scan {
     /// All buffers with at least one event's room, in file order.
     pub(crate) buffers: Vec<BufferRef>,
     pub(crate) damage: Damage,
+    /// Buffers without an event, by segment: they carry sequence numbers too.
+    empty: Vec<(u16, i64)>,
 }
 
 /// Scans file number `file` of a trace whose segments so far are `first_segment` many.
@@ -60,6 +65,8 @@ pub(crate) fn scan(source: &dyn Source, file: u16, first_segment: u16) -> io::Re
         first_segment,
         scan: Scan::default(),
         peek: [0; PEEK_COMPRESSED],
+        window: Vec::new(),
+        window_at: 0,
     };
     match scanner.pre_vista_buffer_size()? {
         Some(size) => scanner.fixed_size_buffers(size)?,
@@ -75,6 +82,10 @@ struct Scanner<'s> {
     first_segment: u16,
     scan: Scan,
     peek: [u8; PEEK_COMPRESSED],
+    /// The bytes last searched, and where they stand in the file. Kept, so that a file of false
+    /// buffers does not have them read anew for each.
+    window: Vec<u8>,
+    window_at: u64,
 }
 
 impl Scanner<'_> {
@@ -188,8 +199,14 @@ impl Scanner<'_> {
         Ok(self.begins_buffer(&self.peek[..n]))
     }
 
+    /// The size that the session's header gives its buffers; 0 if it gives none that can be.
     fn current_buffer_size(&self) -> u32 {
-        self.scan.segments.last().map_or(0, Segment::buffer_size)
+        let size = self.scan.segments.last().map_or(0, Segment::buffer_size);
+        if (HEADER_SIZE as u32..=MAX_BUFFER).contains(&size) {
+            size
+        } else {
+            0
+        }
     }
 
     /// Takes the buffer at `at` into the index; begins a new segment if it holds a log-file
@@ -230,10 +247,15 @@ impl Scanner<'_> {
         let damage = &mut self.scan.damage;
         damage.buffers_marking_lost_events += u64::from(header.flags & flag::EVENTS_LOST != 0);
         damage.buffers_marking_lost_buffers += u64::from(header.flags & flag::BUFFER_LOST != 0);
+        let Some(segment) = self.scan.segments.len().checked_sub(1) else {
+            // The trace has as many segments as can be told apart.
+            return Ok(());
+        };
+        let index = self.first_segment + segment as u16;
         if valid_size as usize <= HEADER_SIZE {
+            self.scan.empty.push((index, header.sequence));
             return Ok(());
         }
-        let segment = self.scan.segments.len() - 1;
         let log = &self.scan.segments[segment];
         let wide = log
             .header
@@ -242,7 +264,7 @@ impl Scanner<'_> {
         let compression = log.compression;
         let first_time = self.first_time(at, header, stored_size, compression)?;
         self.scan.buffers.push(BufferRef {
-            segment: self.first_segment + segment as u16,
+            segment: index,
             cpu: header.cpu(wide),
             flags: header.flags,
             offset: at,
@@ -264,7 +286,7 @@ impl Scanner<'_> {
         let log = record
             .as_ref()
             .and_then(|record| LogFileHeader::read(&bytes, record));
-        let too_many = self.scan.segments.len() + usize::from(self.first_segment) >= 0xFFFF;
+        let too_many = self.scan.segments.len() + usize::from(self.first_segment) >= MAX_SEGMENTS;
         if log.is_none() && !self.scan.segments.is_empty() || too_many {
             return Ok(());
         }
@@ -322,28 +344,38 @@ impl Scanner<'_> {
 
     /// Looks for the next buffer from `from` on.
     fn search(&mut self, from: u64) -> io::Result<Option<u64>> {
-        let len = self.source.len();
-        let mut chunk = vec![0; SEARCH_CHUNK + PEEK_COMPRESSED];
         let mut at = from;
-        while at < len {
-            let n = self.source.read_at(at, &mut chunk)?;
-            let last = n.saturating_sub(HEADER_SIZE + 8).min(SEARCH_CHUNK);
-            let mut i = 0;
-            while i < last {
-                // A size field of zero begins most places in a preallocated tail.
-                let size = u32::from_le_bytes([chunk[i], chunk[i + 1], chunk[i + 2], chunk[i + 3]]);
-                if size as usize > HEADER_SIZE
-                    && size <= MAX_BUFFER
-                    && self.begins_buffer(&chunk[i..n])
-                {
-                    return Ok(Some(at + i as u64));
+        while at < self.source.len() {
+            // Where the search starts in the window, if it does.
+            let known = at
+                .checked_sub(self.window_at)
+                .and_then(|i| usize::try_from(i).ok())
+                .filter(|i| *i < self.window.len().min(SEARCH_CHUNK));
+            let start = match known {
+                Some(start) => start,
+                None => {
+                    let size = (SEARCH_CHUNK + PEEK_COMPRESSED) as u64;
+                    let size = size.min(self.source.len() - at) as usize;
+                    self.window.resize(size, 0);
+                    let n = self.source.read_at(at, &mut self.window)?;
+                    self.window.truncate(n);
+                    self.window_at = at;
+                    0
                 }
-                i += 1;
+            };
+            let last = self.window.len().saturating_sub(HEADER_SIZE + 7);
+            for i in start..last.min(SEARCH_CHUNK) {
+                let bytes = &self.window[i..];
+                // A size field of zero begins most places in a preallocated tail.
+                let size = crate::le::u32(bytes, 0).unwrap_or(0);
+                if size as usize > HEADER_SIZE && size <= MAX_BUFFER && self.begins_buffer(bytes) {
+                    return Ok(Some(self.window_at + i as u64));
+                }
             }
-            if n < chunk.len() {
+            if self.window.len() < SEARCH_CHUNK + PEEK_COMPRESSED {
                 break;
             }
-            at += SEARCH_CHUNK as u64;
+            at = self.window_at + SEARCH_CHUNK as u64;
         }
         Ok(None)
     }
@@ -404,21 +436,20 @@ impl Scanner<'_> {
 
     /// Counts, per segment, the sequence numbers that no buffer carries.
     fn count_missing_sequence_numbers(&mut self) {
-        for segment in 0..self.scan.segments.len() {
-            let index = self.first_segment + segment as u16;
-            let mut numbers: Vec<i64> = self
-                .scan
-                .buffers
-                .iter()
-                .filter(|b| b.segment == index)
-                .map(|b| b.sequence)
-                .collect();
-            numbers.sort_unstable();
-            self.scan.damage.missing_sequence_numbers += numbers
-                .windows(2)
-                .map(|pair| pair[1].abs_diff(pair[0]).saturating_sub(1))
-                .fold(0, u64::saturating_add);
-        }
+        let empty = std::mem::take(&mut self.scan.empty);
+        let mut numbers: Vec<(u16, i64)> = self
+            .scan
+            .buffers
+            .iter()
+            .map(|b| (b.segment, b.sequence))
+            .chain(empty)
+            .collect();
+        numbers.sort_unstable();
+        self.scan.damage.missing_sequence_numbers = numbers
+            .array_windows()
+            .filter(|[(a, _), (b, _)]| a == b)
+            .map(|[(_, a), (_, b)]| b.abs_diff(*a).saturating_sub(1))
+            .fold(0, u64::saturating_add);
     }
 
     fn fault(&mut self, buffer_offset: u64, what: FaultKind) {
@@ -428,5 +459,80 @@ impl Scanner<'_> {
             offset: None,
             what,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// Bytes that counts how many of them were read.
+    struct Counted {
+        bytes: Vec<u8>,
+        read: AtomicUsize,
+    }
+
+    impl Source for Counted {
+        fn len(&self) -> u64 {
+            self.bytes.len() as u64
+        }
+
+        fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+            let n = self.bytes.read_at(offset, into)?;
+            self.read.fetch_add(n, Ordering::Relaxed);
+            Ok(n)
+        }
+    }
+
+    /// A buffer of one 8-byte record that claims to be `stored_size` bytes long.
+    fn buffer(stored_size: u32, buffer_type: u16, sequence: i64) -> Vec<u8> {
+        let mut bytes = vec![0; HEADER_SIZE];
+        bytes[0..4].copy_from_slice(&stored_size.to_le_bytes());
+        bytes[0x30..0x34].copy_from_slice(&(HEADER_SIZE as u32 + 8).to_le_bytes());
+        bytes[0x18..0x20].copy_from_slice(&sequence.to_le_bytes());
+        bytes[0x36..0x38].copy_from_slice(&buffer_type.to_le_bytes());
+        bytes.extend([8, 0, 13, 0xC0, 0, 0, 0, 0]);
+        bytes
+    }
+
+    #[test]
+    fn false_buffers_do_not_have_the_file_read_again_for_each() {
+        let source = Counted {
+            bytes: (0..2000).flat_map(|_| buffer(MAX_BUFFER, 0, 0)).collect(),
+            read: AtomicUsize::new(0),
+        };
+        let found = scan(&source, 0, 0).unwrap();
+        assert_eq!(found.buffers.len(), 2000);
+        // Headers are looked at, and their first events.
+        let read = source.read.into_inner();
+        assert!(read < 10 * source.bytes.len(), "{read}");
+    }
+
+    #[test]
+    fn a_file_behind_the_last_session_that_can_be_told_apart_has_none() {
+        let file = buffer(80, buffer::TYPE_HEADER, 0);
+        assert_eq!(scan(&file, 1, 0).unwrap().segments.len(), 1);
+        let found = scan(&file, 1, MAX_SEGMENTS as u16).unwrap();
+        assert!(found.segments.is_empty() && found.buffers.is_empty());
+    }
+
+    #[test]
+    fn sequence_numbers_of_empty_buffers_are_not_missing() {
+        let mut empty = buffer(80, 0, 2);
+        empty[0x30..0x34].copy_from_slice(&(HEADER_SIZE as u32).to_le_bytes());
+        let file = [buffer(80, 0, 1), empty, buffer(80, 0, 4)].concat();
+        let found = scan(&file, 0, 0).unwrap();
+        assert_eq!(found.buffers.len(), 2);
+        assert_eq!(found.damage.missing_sequence_numbers, 1);
+    }
+
+    #[test]
+    fn absurd_sequence_numbers_are_no_overflow() {
+        let file = [buffer(80, 0, i64::MIN), buffer(80, 0, i64::MAX)].concat();
+        let mut damage = scan(&file, 0, 0).unwrap().damage;
+        damage.merge(damage.clone());
+        assert_eq!(damage.missing_sequence_numbers, u64::MAX);
     }
 }

@@ -13,12 +13,13 @@ use crate::logfile::LogFileHeader;
 use crate::reader::BufferReader;
 use crate::trace::Trace;
 
-/// Memory for buffers held at once before overlap is no longer resolved: room for one buffer of
-/// 64 KiB on each of 1,024 CPUs.
+/// Memory for buffers held at once before overlap is no longer resolved, unless there are so many
+/// CPUs that each could not hold two.
 const HELD_BYTES: usize = 64 << 20;
 
-/// The same however many CPUs there are.
-const HELD_BYTES_AT_MOST: usize = 1 << 30;
+/// The same however many CPUs there are: room for two buffers of 64 KiB, with the index of their
+/// events, on each of 2,048.
+const HELD_BYTES_AT_MOST: usize = 512 << 20;
 
 /// Order of events: time, then CPU, then the buffer's place in the files.
 type Key = (i64, u16, u32);
@@ -90,14 +91,15 @@ impl<'t> TimeOrder<'t> {
         for stream in trace.streams() {
             let buffers = stream.buffers();
             for (i, buffer) in buffers.iter().enumerate() {
-                // A CPU fills one buffer after the other, so that a buffer ends where the next one
-                // begins at the latest; threads that share buffers fill several at once.
+                // A CPU fills one buffer after the other, so that a buffer ends about where the next
+                // one begins; they can overlap a little, so the one after that says for sure.
+                // Threads that share buffers fill several at once.
                 let header = trace.segments()[usize::from(buffer.segment)]
                     .header
                     .as_ref();
-                let ends = match buffers.get(i + 1) {
-                    Some(next) if header.is_some_and(LogFileHeader::has_buffers_per_cpu) => {
-                        first_ns(next)
+                let ends = match buffers.get(i + 2) {
+                    Some(later) if header.is_some_and(LogFileHeader::has_buffers_per_cpu) => {
+                        first_ns(later)
                     }
                     _ => i64::MAX,
                 };
@@ -127,12 +129,8 @@ impl<'t> TimeOrder<'t> {
     }
 
     /// What the buffers read so far were found to lack.
-    pub fn damage(&self) -> Damage {
-        let mut damage = self.damage.clone();
-        for slot in &self.slots {
-            damage.merge(slot.reader.damage().clone());
-        }
-        damage
+    pub fn damage(&self) -> &Damage {
+        &self.damage
     }
 
     /// Chooses the next event: its slot and its index there.
@@ -156,6 +154,7 @@ impl<'t> TimeOrder<'t> {
                     self.heap.push(Reverse((key, index)));
                 } else {
                     self.held_bytes -= slot.reader.held_bytes();
+                    slot.reader.release();
                     self.free.push(index);
                 }
                 self.current = None;
@@ -206,8 +205,10 @@ impl<'t> TimeOrder<'t> {
         let slot = &mut self.slots[index];
         (slot.buffer, slot.ordinal, slot.next) = (buffer, ordinal, 0);
         slot.reader.load(&buffer);
+        self.damage.merge(slot.reader.take_damage());
         self.bytes_read += u64::from(buffer.stored_size);
         if slot.reader.len() == 0 {
+            slot.reader.release();
             self.free.push(index);
             return;
         }

@@ -8,7 +8,7 @@ use crate::damage::Damage;
 use crate::error::OpenError;
 use crate::logfile::LogFileHeader;
 use crate::reader::BufferReader;
-use crate::scan::{Segment, scan};
+use crate::scan::{MAX_SEGMENTS, Segment, scan};
 use crate::source::Source;
 use crate::time_order::TimeOrder;
 
@@ -69,6 +69,9 @@ impl Trace {
                     error,
                 }
             })?;
+            if scan.segments.is_empty() && trace.segments.len() >= MAX_SEGMENTS {
+                return Err(OpenError::TooManySessions { name });
+            }
             if scan.segments.is_empty() {
                 let mut first = vec![0; 16];
                 let n = source.read_at(0, &mut first).unwrap_or(0);
@@ -97,7 +100,12 @@ impl Trace {
                 && h.perf_frequency == earliest.perf_frequency
                 && h.boot.abs_diff(earliest.boot) <= SAME_BOOT
         };
-        self.single_clock = self.segments.len() == 1 || known.clone().all(same_counter);
+        // A segment without a header has an assumed clock, which is nobody else's.
+        self.single_clock = self.segments.len() == 1
+            || self
+                .segments
+                .iter()
+                .all(|s| s.header.as_ref().is_some_and(same_counter));
         let (single, start) = (self.single_clock, earliest.start);
         if self.segments.len() == 1 {
             return;

@@ -158,7 +158,6 @@ pub struct Writer<W> {
     sequence: i64,
     last_time: i64,
     buffers_written: u32,
-    events_lost: u32,
     scratch: Vec<u8>,
 }
 
@@ -198,7 +197,6 @@ impl<W: Write + Seek> Writer<W> {
             sequence: 0,
             last_time,
             buffers_written: 0,
-            events_lost: 0,
             scratch: Vec::new(),
         };
         let record = writer.header_record(0);
@@ -300,11 +298,6 @@ impl<W: Write + Seek> Writer<W> {
         head.extend_from_slice(&[0; 8]);
         head.extend_from_slice(&event.activity.0);
         self.log(cpu, event.time, &[&head, &items, payload])
-    }
-
-    /// States events that the session lost.
-    pub fn add_lost_events(&mut self, count: u32) {
-        self.events_lost = self.events_lost.saturating_add(count);
     }
 
     /// Flushes all buffers, patches the header and returns the output.
@@ -445,7 +438,6 @@ impl<W: Write + Seek> Writer<W> {
         put(0x24, &self.buffers_written.to_le_bytes());
         put(0x28, &1u32.to_le_bytes());
         put(0x2C, &8u32.to_le_bytes());
-        put(0x30, &self.events_lost.to_le_bytes());
         put(0x34, &s.cpu_mhz.to_le_bytes());
         put(0xF8, &s.boot.to_le_bytes());
         put(0x100, &s.perf_frequency.to_le_bytes());

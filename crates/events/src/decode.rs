@@ -22,6 +22,11 @@ const MAX_DEPTH: usize = 16;
 /// bounded by the payload's size.
 const MAX_EMPTY_VALUES: usize = 4096;
 
+/// What naming and finding may cost per payload: bytes of the names of fields and values, and
+/// names compared. Real payloads stay far below; without a bound, a description of a few KiB and a
+/// payload of as many could ask for gigabytes of text or for hours.
+const MAX_WORK: usize = 4 << 20;
+
 /// What a payload says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fields<'a> {
@@ -56,6 +61,7 @@ pub fn decode<'a>(fields: &[Field], payload: &'a [u8], pointer_size: usize) -> F
         pointer_size: if pointer_size == 4 { 4 } else { 8 },
         truncated: None,
         empty_values: MAX_EMPTY_VALUES,
+        work: MAX_WORK,
     };
     let values = reader.members(fields, None, 0);
     Fields {
@@ -75,21 +81,14 @@ struct Scope<'s, 'a> {
     values: &'s [(Arc<str>, Value<'a>)],
 }
 
-impl Scope<'_, '_> {
-    fn number(&self, name: &str) -> Option<usize> {
-        match find(self.values, name) {
-            Some(value) => value.as_u64()?.try_into().ok(),
-            None => self.outer?.number(name),
-        }
-    }
-}
-
 struct Reader<'a> {
     payload: &'a [u8],
     rest: &'a [u8],
     pointer_size: usize,
     truncated: Option<Arc<str>>,
     empty_values: usize,
+    /// How much may still be spent of [`MAX_WORK`].
+    work: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -121,6 +120,7 @@ impl<'a> Reader<'a> {
                 self.truncated = None;
                 break;
             }
+            let value = value.filter(|_| self.spend(field.name.len()).is_some());
             if value.is_none() && self.truncated.is_none() {
                 self.truncated = Some(field.name.clone());
             }
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
         let count = match &field.count {
             Count::One => return self.element(field, scope, depth),
             Count::Fixed(count) => Some(*count as usize),
-            Count::Field(name) => Some(scope.number(name)?),
+            Count::Field(name) => Some(self.number(scope, name)?),
             Count::Prefix16 => Some(usize::from(self.u16()?)),
             Count::Rest => None,
         };
@@ -184,13 +184,41 @@ impl<'a> Reader<'a> {
         value
     }
 
+    /// The number that the nearest field of that name holds, which gives a count or a length.
+    fn number(&mut self, mut scope: &Scope<'_, 'a>, name: &str) -> Option<usize> {
+        loop {
+            self.spend(scope.values.len())?;
+            match find(scope.values, name) {
+                Some(value) => return value.as_u64()?.try_into().ok(),
+                None => scope = scope.outer?,
+            }
+        }
+    }
+
+    /// Takes `cost` off the work that is left, if there is so much.
+    fn spend(&mut self, cost: usize) -> Option<()> {
+        self.work = self.work.checked_sub(cost)?;
+        Some(())
+    }
+
+    /// The name of a value, as long as half of the work is left: a value without its name is worth
+    /// more than a field that is not read.
+    fn value_name(&mut self, map: &ValueMap, value: u64) -> Option<Arc<str>> {
+        let room = self.work.checked_sub(MAX_WORK / 2)?;
+        let room = room.checked_sub(map.entries.len())?;
+        self.spend(map.entries.len())?;
+        let name = value_name(map, value, room)?;
+        self.spend(name.len())?;
+        Some(name)
+    }
+
     /// Reads a value that is not a struct.
     fn leaf(&mut self, field: &Field, scope: &Scope<'_, 'a>) -> Option<Value<'a>> {
         let out = field.out_type;
         let length = match &field.length {
             Length::Natural => None,
             Length::Fixed(length) => Some(*length as usize),
-            Length::Field(name) => Some(scope.number(name)?),
+            Length::Field(name) => Some(self.number(scope, name)?),
         };
         Some(match &field.in_type {
             InType::Null | InType::Align => Value::Null,
@@ -211,22 +239,22 @@ impl<'a> Reader<'a> {
             InType::ReverseCountedAnsi => ansi(self.counted(2, u16_be)?),
             InType::Utf16Char => utf16(self.take(2)?),
             InType::AnsiChar => ansi(self.take(1)?),
-            InType::I8 => integer(field, Integer::signed(self.take(1)?)),
-            InType::U8 => integer(field, Integer::unsigned(self.take(1)?)),
-            InType::I16 => integer(field, Integer::signed(self.take(2)?)),
-            InType::U16 => integer(field, Integer::unsigned(self.take(2)?)),
-            InType::I32 => integer(field, Integer::signed(self.take(4)?)),
-            InType::U32 => integer(field, Integer::unsigned(self.take(4)?)),
-            InType::I64 => integer(field, Integer::signed(self.take(8)?)),
-            InType::U64 => integer(field, Integer::unsigned(self.take(8)?)),
-            InType::SizeT => integer(field, Integer::unsigned(self.take(self.pointer_size)?)),
-            InType::Hex32 => integer(field, Integer::unsigned(self.take(4)?)),
-            InType::Hex64 => integer(field, Integer::unsigned(self.take(8)?)),
-            InType::Pointer => integer(field, Integer::unsigned(self.take(self.pointer_size)?)),
+            InType::I8 => self.signed(field, 1)?,
+            InType::U8 => self.unsigned(field, 1)?,
+            InType::I16 => self.signed(field, 2)?,
+            InType::U16 => self.unsigned(field, 2)?,
+            InType::I32 => self.signed(field, 4)?,
+            InType::U32 => self.unsigned(field, 4)?,
+            InType::I64 => self.signed(field, 8)?,
+            InType::U64 => self.unsigned(field, 8)?,
+            InType::SizeT => self.unsigned(field, self.pointer_size)?,
+            InType::Hex32 => self.unsigned(field, 4)?,
+            InType::Hex64 => self.unsigned(field, 8)?,
+            InType::Pointer => self.unsigned(field, self.pointer_size)?,
             InType::F32 => Value::Float(f32::from_bits(self.u32()?).into()),
             InType::F64 => Value::Float(f64::from_bits(self.u64()?)),
-            InType::Bool32 => integer(field, Integer::unsigned(self.take(4)?)),
-            InType::Bool8 => integer(field, Integer::unsigned(self.take(1)?)),
+            InType::Bool32 => self.unsigned(field, 4)?,
+            InType::Bool8 => self.unsigned(field, 1)?,
             InType::Binary => {
                 let length = length.unwrap_or(match out {
                     OutType::Ipv6 | OutType::Guid => 16,
@@ -254,6 +282,60 @@ impl<'a> Reader<'a> {
                 sid.map_or(Value::Null, Value::Sid)
             }
         })
+    }
+
+    fn signed(&mut self, field: &Field, size: usize) -> Option<Value<'a>> {
+        let bytes = self.take(size)?;
+        Some(self.integer(field, Integer::signed(bytes)))
+    }
+
+    fn unsigned(&mut self, field: &Field, size: usize) -> Option<Value<'a>> {
+        let bytes = self.take(size)?;
+        Some(self.integer(field, Integer::unsigned(bytes)))
+    }
+
+    /// Shows an integer as its field says: bits, names, then the out-type, then the in-type.
+    fn integer(&mut self, field: &Field, integer: Integer<'a>) -> Value<'a> {
+        let bits = integer.bits;
+        if !field.bits.is_empty() {
+            let named = field.bits.iter().take(64).map(|part| {
+                let value = bits.checked_shr(part.low.into()).unwrap_or(0);
+                let mask = 1u64
+                    .checked_shl(part.width.into())
+                    .unwrap_or(0)
+                    .wrapping_sub(1);
+                (part.name.clone(), Value::UInt(value & mask))
+            });
+            return Value::Struct(named.collect());
+        }
+        if let Some(map) = field.map.as_deref()
+            && let Some(name) = self.value_name(map, bits)
+        {
+            return Value::Named(bits, name);
+        }
+        match (field.out_type, &field.in_type) {
+            (OutType::Boolean, _) => Value::Bool(bits != 0),
+            (OutType::Hex | OutType::Win32Error | OutType::NtStatus | OutType::HResult, _) => {
+                Value::Hex(bits)
+            }
+            (OutType::CodePointer, _) => Value::Pointer(bits),
+            (OutType::Signed, _) => Value::Int(integer.sign_extended()),
+            (OutType::Unsigned | OutType::ProcessId | OutType::ThreadId, _) => Value::UInt(bits),
+            (OutType::DateTime, InType::I64 | InType::U64) => Value::FileTime(bits),
+            (OutType::Port, _) if let Ok(port) = integer.bytes.try_into() => {
+                Value::UInt(u16::from_be_bytes(port).into())
+            }
+            (OutType::Ipv4, _) if let Ok(address) = <[u8; 4]>::try_from(integer.bytes) => {
+                Value::Ipv4(address.into())
+            }
+            (OutType::String, InType::I8 | InType::U8) => ansi(integer.bytes),
+            (OutType::String, InType::I16 | InType::U16) => utf16(integer.bytes),
+            (_, InType::Bool8 | InType::Bool32) => Value::Bool(bits != 0),
+            (_, InType::Hex32 | InType::Hex64) => Value::Hex(bits),
+            (_, InType::Pointer) => Value::Pointer(bits),
+            _ if integer.signed => Value::Int(integer.sign_extended()),
+            _ => Value::UInt(bits),
+        }
     }
 
     /// Takes `size` bytes, or none if there are fewer.
@@ -356,51 +438,9 @@ impl<'a> Integer<'a> {
     }
 }
 
-/// Shows an integer as its field says: bits, names, then the out-type, then the in-type.
-fn integer<'a>(field: &Field, integer: Integer<'a>) -> Value<'a> {
-    let bits = integer.bits;
-    if !field.bits.is_empty() {
-        let named = field.bits.iter().take(64).map(|part| {
-            let value = bits.checked_shr(part.low.into()).unwrap_or(0);
-            let mask = 1u64
-                .checked_shl(part.width.into())
-                .unwrap_or(0)
-                .wrapping_sub(1);
-            (part.name.clone(), Value::UInt(value & mask))
-        });
-        return Value::Struct(named.collect());
-    }
-    if let Some(name) = field.map.as_deref().and_then(|map| value_name(map, bits)) {
-        return Value::Named(bits, name);
-    }
-    match (field.out_type, &field.in_type) {
-        (OutType::Boolean, _) => Value::Bool(bits != 0),
-        (OutType::Hex | OutType::Win32Error | OutType::NtStatus | OutType::HResult, _) => {
-            Value::Hex(bits)
-        }
-        (OutType::CodePointer, _) => Value::Pointer(bits),
-        (OutType::Signed, _) => Value::Int(integer.sign_extended()),
-        (OutType::Unsigned | OutType::ProcessId | OutType::ThreadId, _) => Value::UInt(bits),
-        (OutType::DateTime, InType::I64 | InType::U64) => Value::FileTime(bits),
-        (OutType::Port, _) if let Ok(port) = integer.bytes.try_into() => {
-            Value::UInt(u16::from_be_bytes(port).into())
-        }
-        (OutType::Ipv4, _) if let Ok(address) = <[u8; 4]>::try_from(integer.bytes) => {
-            Value::Ipv4(address.into())
-        }
-        (OutType::String, InType::I8 | InType::U8) => ansi(integer.bytes),
-        (OutType::String, InType::I16 | InType::U16) => utf16(integer.bytes),
-        (_, InType::Bool8 | InType::Bool32) => Value::Bool(bits != 0),
-        (_, InType::Hex32 | InType::Hex64) => Value::Hex(bits),
-        (_, InType::Pointer) => Value::Pointer(bits),
-        _ if integer.signed => Value::Int(integer.sign_extended()),
-        _ => Value::UInt(bits),
-    }
-}
-
-/// The name of a value, or the names of its set bits; `None` if it has none. Bits without a name
-/// are kept as a number.
-fn value_name(map: &ValueMap, value: u64) -> Option<Arc<str>> {
+/// The name of a value, or the names of its set bits as far as they fit into `room` bytes; `None`
+/// if it has none. Bits without a name are kept as a number.
+fn value_name(map: &ValueMap, value: u64, room: usize) -> Option<Arc<str>> {
     let exact = map.entries.iter().find(|(entry, _)| *entry == value);
     if !map.is_bitmap || exact.is_some() {
         return exact.map(|(_, name)| name.clone());
@@ -408,7 +448,8 @@ fn value_name(map: &ValueMap, value: u64) -> Option<Arc<str>> {
     let mut unnamed = value;
     let mut names = String::new();
     for (mask, name) in &map.entries {
-        if *mask != 0 && value & mask == *mask && unnamed & mask != 0 {
+        let fits = names.len().saturating_add(name.len()) < room;
+        if *mask != 0 && value & mask == *mask && unnamed & mask != 0 && fits {
             unnamed &= !mask;
             if !names.is_empty() {
                 names.push('|');
@@ -505,6 +546,59 @@ mod tests {
 
     fn text(fields: &Fields<'_>) -> String {
         Value::Struct(fields.values.clone()).to_string()
+    }
+
+    #[test]
+    fn names_of_values_are_bounded_together() {
+        // Two names of 32 KiB, and a payload of which every byte has both bits set.
+        let name: Arc<str> = "n".repeat(32 << 10).into();
+        let map = ValueMap {
+            name: "map".into(),
+            is_bitmap: true,
+            entries: vec![(1, name.clone()), (2, name)],
+        };
+        let flags = Field {
+            map: Some(Arc::new(map)),
+            ..counted("flags", InType::U8, Count::Rest)
+        };
+        let payload = vec![3; 60_000];
+        let fields = decode(&[flags], &payload, 8);
+        let Some(Value::Array(values)) = fields.get("flags") else {
+            panic!("{fields:?}")
+        };
+        assert_eq!(values.len(), payload.len());
+        assert!(values.iter().all(|value| value.as_u64() == Some(3)));
+        let named = values.iter().filter_map(Value::as_str);
+        assert!(named.map(str::len).sum::<usize>() <= MAX_WORK);
+    }
+
+    #[test]
+    fn long_names_of_many_fields_end_the_reading() {
+        let name = "n".repeat(60 << 10);
+        let item = InType::Struct(vec![field(&name, InType::U8)]);
+        let fields = [counted("items", item, Count::Rest)];
+        let payload = vec![0; 60_000];
+        let fields = decode(&fields, &payload, 8);
+        let Some(Value::Array(items)) = fields.get("items") else {
+            panic!("{fields:?}")
+        };
+        assert!(items.len() * name.len() <= MAX_WORK, "{}", items.len());
+        assert!(!items.is_empty() && !fields.tail.is_empty());
+    }
+
+    #[test]
+    fn looking_for_lengths_is_bounded() {
+        let mut fields: Vec<Field> = (0..30_000)
+            .map(|i| field(&format!("f{i}"), InType::U8))
+            .collect();
+        fields.extend((0..30_000).map(|i| {
+            let length = Length::Field("f29999".into());
+            sized(&format!("t{i}"), InType::Ansi, length)
+        }));
+        let payload = vec![1; 60_000];
+        let fields = decode(&fields, &payload, 8);
+        assert!(fields.truncated.is_some());
+        assert!(fields.values.len() > 30_000);
     }
 
     #[test]

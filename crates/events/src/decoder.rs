@@ -11,15 +11,16 @@ use crate::event_info::{
     parse_map_info, resolve_maps,
 };
 use crate::event_source::{EventSourceManifests, MANIFEST_EVENT_ID, ManifestFault};
-use crate::manifest::{ManifestError, ManifestProvider, parse_manifest};
+use crate::manifest::{ManifestError, ManifestProvider, field_count, parse_manifest};
 use crate::schema::{Count, Field, InType, Schema, Source, ValueMap};
 use crate::text::Utf16;
 use crate::wpp::{self, TmfError, TmfSet};
 use crate::{built_in, kernel, tracelogging};
 
-/// Bytes of TraceLogging schemas kept parsed. A trace has some hundred schemas of some hundred
-/// bytes; a hostile one may have a new one in every event, which are then parsed anew each time.
-const MAX_CACHED_BYTES: usize = 4 << 20;
+/// Bytes of TraceLogging schemas kept parsed, with their fields. A trace has some hundred schemas
+/// of some ten fields; a hostile one may have a new one in every event, which are then parsed anew
+/// each time.
+const MAX_CACHED_BYTES: usize = 32 << 20;
 
 /// Faults of metadata kept; further ones are of no more use.
 const MAX_FAULTS: usize = 1000;
@@ -100,6 +101,18 @@ pub struct Decoded<'a> {
     pub fields: Fields<'a>,
 }
 
+/// Whether an event can say what other events mean, so that [`Decoder::learn`] wants to see it.
+#[inline]
+pub fn is_metadata(event: &Event<'_>) -> bool {
+    match event.kind() {
+        HeaderKind::Full32 | HeaderKind::Full64 => event.guid() == Some(EVENT_METADATA),
+        HeaderKind::EventHeader32 | HeaderKind::EventHeader64 => event
+            .descriptor()
+            .is_some_and(|d| d.id == MANIFEST_EVENT_ID),
+        _ => false,
+    }
+}
+
 impl Decoder {
     /// A decoder that knows the kernel's classes and the built-in manifests.
     pub fn new() -> Decoder {
@@ -127,21 +140,17 @@ impl Decoder {
         Ok(count)
     }
 
-    /// Takes in what an event says about the meaning of others. Most say nothing.
+    /// Takes in what an event says about the meaning of others. Most say nothing; [`is_metadata`]
+    /// tells which may.
     #[inline]
     pub fn learn(&mut self, event: &Event<'_>) {
-        match event.kind() {
-            HeaderKind::Full32 | HeaderKind::Full64 if event.guid() == Some(EVENT_METADATA) => {
-                self.learn_metadata(event);
-            }
-            HeaderKind::EventHeader32 | HeaderKind::EventHeader64
-                if event
-                    .descriptor()
-                    .is_some_and(|d| d.id == MANIFEST_EVENT_ID) =>
-            {
-                self.chunks.push(event);
-            }
-            _ => {}
+        if !is_metadata(event) {
+            return;
+        }
+        if event.descriptor().is_some() {
+            self.chunks.push(event);
+        } else {
+            self.learn_metadata(event);
         }
     }
 
@@ -349,7 +358,7 @@ impl Decoder {
         if let Ok(mut cache) = self.self_described.write()
             && cache.bytes < MAX_CACHED_BYTES
         {
-            cache.bytes += blob.len();
+            cache.bytes += blob.len() + field_count(&schema.fields) * size_of::<Field>();
             cache
                 .schemas
                 .entry(provider)

@@ -451,7 +451,7 @@ fn amount(text: &str) -> Amount {
 }
 
 /// How many fields there are, members of structs included.
-fn field_count(fields: &[Field]) -> usize {
+pub(crate) fn field_count(fields: &[Field]) -> usize {
     let nested = fields.iter().map(|field| match &field.in_type {
         InType::Struct(members) => field_count(members),
         _ => 0,

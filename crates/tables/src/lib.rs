@@ -4,6 +4,30 @@
 //! plain struct of columns, and from that as Arrow record batches. The trackers find the process,
 //! thread or image that an id or address meant at a moment.
 //!
+//! ```no_run
+//! use tables::{Options, ProcessTracker, Table, ThreadTracker};
+//!
+//! let trace = etl::open(&["trace.etl".into()])?;
+//! let wanted = [Table::ContextSwitches, Table::Processes, Table::Threads];
+//! let mut tables = tables::build(&trace, &wanted, Options::default())?;
+//!
+//! let processes = ProcessTracker::new(&tables.processes);
+//! let threads = ThreadTracker::new(&tables.threads);
+//! for switches in &tables.context_switches {
+//!     for (time_ns, thread) in switches.time_ns.iter().zip(&switches.new_thread_id) {
+//!         let process = threads.process_id(*thread, *time_ns);
+//!         let name = process.and_then(|id| processes.name(id, *time_ns));
+//!         println!("{time_ns} ns: thread {thread} of {}", name.unwrap_or("an unknown process"));
+//!     }
+//! }
+//! // The same as Arrow record batches, one per CPU stream.
+//! let batches = tables.take_batches(Table::ContextSwitches);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Times are nanoseconds since the trace's start. What a trace does not say is absent, never 0;
+//! what is lost or unreadable is in [`Tables::damage`] and [`Tables::unreadable`].
+//!
 //! Each table is declared once, in the file that fills it; its documentation and its Arrow schema
 //! come from there, and [`reference()`] writes `docs/tables.md` from it.
 

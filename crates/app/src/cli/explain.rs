@@ -97,7 +97,7 @@ fn write_trace(out: &mut dyn Write, report: &Report) -> io::Result<()> {
     let recorded = extent
         .first_event_ns
         .zip(extent.last_event_ns)
-        .map(|(first, last)| last - first);
+        .map(|(first, last)| last.saturating_sub(first));
     let span = recorded.map_or("no time".to_owned(), duration);
     let start = extent
         .start
@@ -114,7 +114,7 @@ fn write_cpu(out: &mut dyn Write, e: &Explanation) -> io::Result<()> {
     let Some(cpu) = &e.cpu else { return Ok(()) };
     output::heading(out, "CPU time by process")?;
     if let (Some(busy), Some(idle), Some(unknown)) = (cpu.busy_ns, cpu.idle_ns, cpu.unknown_ns) {
-        let all = busy + idle + unknown;
+        let all = busy.saturating_add(idle).saturating_add(unknown);
         output::paragraph(
             out,
             &format!(

@@ -19,7 +19,7 @@ const ISR_LIMIT_NS: i64 = 25_000;
 pub(crate) struct Interrupts {
     /// From their own events, exact; `None` if the trace has none.
     pub(crate) recorded: Option<Recorded>,
-    /// From the flags of samples; `None` before Windows 8 or without samples.
+    /// From the flags of samples; `None` before Windows 7 or without samples.
     pub(crate) sampled: Option<Sampled>,
 }
 
@@ -110,14 +110,15 @@ fn recorded(tables: &Tables, names: &Names<'_>) -> Option<Recorded> {
             let exclusive = table.exclusive_ns.get(row).unwrap_or(0);
             let inclusive = table.duration_ns.get(row).unwrap_or(0);
             kind.count += 1;
-            kind.exclusive_ns += exclusive;
+            kind.exclusive_ns = kind.exclusive_ns.saturating_add(exclusive);
             kind.longest_ns = kind.longest_ns.max(inclusive);
             kind.over_limit += u64::from(inclusive > kind.limit_ns);
-            *cpus.entry(table.cpu[row]).or_default() += exclusive;
+            let cpu = cpus.entry(table.cpu[row]).or_default();
+            *cpu = cpu.saturating_add(exclusive);
             let routine = routines.entry(table.routine[row]).or_default();
             *routine = (
                 routine.0 + 1,
-                routine.1 + exclusive,
+                routine.1.saturating_add(exclusive),
                 routine.2.max(inclusive),
                 table.end_ns[row],
             );
@@ -138,7 +139,7 @@ fn recorded(tables: &Tables, names: &Names<'_>) -> Option<Recorded> {
             longest_ns: 0,
         });
         of.count += count;
-        of.exclusive_ns += exclusive;
+        of.exclusive_ns = of.exclusive_ns.saturating_add(exclusive);
         of.longest_ns = of.longest_ns.max(longest);
     }
     let cpus = cpus

@@ -96,7 +96,7 @@ struct Thread {
     rank: Option<u8>,
     /// When it was last made ready.
     ready_ns: Option<i64>,
-    last_in_ns: i64,
+    last_in_ns: Option<i64>,
     count: u64,
     total_ns: i64,
     longest_ns: i64,
@@ -147,8 +147,8 @@ pub(super) fn read(tables: &Tables, names: &Names<'_>) -> Option<Waits> {
                 let ready = thread
                     .ready_ns
                     .take()
-                    .filter(|ready| *ready >= thread.last_in_ns);
-                thread.last_in_ns = time;
+                    .filter(|ready| thread.last_in_ns.is_none_or(|last| *ready >= last));
+                thread.last_in_ns = Some(time);
                 let (since, readied) = match (ready, out) {
                     (Some(ready), Some((out, _))) => (ready.max(out), true),
                     (Some(ready), None) => (ready, true),

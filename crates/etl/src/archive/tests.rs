@@ -176,6 +176,7 @@ fn stops_at_members_that_expand_too_far() {
         seen: Vec::new(),
         count: 0,
         budget: 15 << 20,
+        memory: MAX_IN_MEMORY,
     };
     limited
         .read_member("a.etl".to_owned(), zeros.as_slice(), u64::MAX)
@@ -194,6 +195,7 @@ fn stops_at_members_that_expand_too_far() {
         seen: Vec::new(),
         count: 0,
         budget: u64::MAX,
+        memory: MAX_IN_MEMORY,
     };
     one.read_member("a.etl".to_owned(), zeros.as_slice(), zeros.len() as u64)
         .unwrap();
