@@ -339,6 +339,10 @@ fn write_interrupts(out: &mut dyn Write, e: &Explanation) -> io::Result<()> {
             ),
         )?;
     }
+    write_unknown_durations(
+        out,
+        recorded.dpc.without_duration + recorded.isr.without_duration,
+    )?;
     let mut columns = Columns::new(&[Side::Right, Side::Right, Side::Right, Side::Left]);
     columns.row(["time", "count", "longest", "module"]);
     for m in &recorded.modules {
@@ -389,7 +393,7 @@ fn write_disk(out: &mut dyn Write, e: &Explanation) -> io::Result<()> {
             ("writes", &disk.writes),
             ("flushes", &disk.flushes),
         ];
-        for (name, r) in kinds.into_iter().filter(|(_, r)| r.count > 0) {
+        for (name, r) in kinds.iter().filter(|(_, r)| r.count > 0) {
             output::paragraph(
                 out,
                 &format!(
@@ -401,6 +405,8 @@ fn write_disk(out: &mut dyn Write, e: &Explanation) -> io::Result<()> {
                 ),
             )?;
         }
+        let unknown: u64 = kinds.iter().map(|(_, r)| r.without_duration).sum();
+        write_unknown_durations(out, unknown)?;
         write_requests(out, &disk.processes)?;
     }
     if let Some(faults) = &e.hard_faults {
@@ -415,9 +421,21 @@ fn write_disk(out: &mut dyn Write, e: &Explanation) -> io::Result<()> {
                 duration(faults.all.longest_ns)
             ),
         )?;
+        write_unknown_durations(out, faults.all.without_duration)?;
         write_requests(out, &faults.processes)?;
     }
     Ok(())
+}
+
+fn write_unknown_durations(out: &mut dyn Write, count: u64) -> io::Result<()> {
+    if count == 0 {
+        return Ok(());
+    }
+    let count = grouped(count);
+    output::warning(
+        out,
+        &format!("How long {count} of them took is unknown; their times are left out."),
+    )
 }
 
 fn write_requests(out: &mut dyn Write, processes: &[explain::ProcessRequests]) -> io::Result<()> {

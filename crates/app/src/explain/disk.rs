@@ -26,6 +26,8 @@ pub(crate) struct Requests {
     pub(crate) count: u64,
     /// Bytes moved.
     pub(crate) bytes: u64,
+    /// Those whose duration is unknown; they are missing from the next two.
+    pub(crate) without_duration: u64,
     /// Sum of their durations, from start to completion; requests overlap.
     pub(crate) total_ns: i64,
     /// The longest.
@@ -33,9 +35,11 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    fn add(&mut self, bytes: u64, ns: i64) {
+    fn add(&mut self, bytes: u64, duration_ns: Option<i64>) {
         self.count += 1;
         self.bytes += bytes;
+        self.without_duration += u64::from(duration_ns.is_none());
+        let ns = duration_ns.unwrap_or(0);
         self.total_ns = self.total_ns.saturating_add(ns);
         self.longest_ns = self.longest_ns.max(ns);
     }
@@ -70,7 +74,7 @@ pub(super) fn read(tables: &Tables, names: &Names<'_>) -> Option<Disk> {
     for table in &tables.disk_io {
         for row in 0..table.len() {
             let bytes = u64::from(table.size_bytes.get(row).unwrap_or(0));
-            let ns = table.duration_ns.get(row).unwrap_or(0);
+            let ns = table.duration_ns.get(row);
             let time = table.time_ns[row];
             match table.kind.0[row] {
                 DiskIoKind::Read => disk.reads.add(bytes, ns),
@@ -97,7 +101,7 @@ pub(super) fn read_hard_faults(tables: &Tables, names: &Names<'_>) -> Option<Har
     for table in &tables.hard_faults {
         for row in 0..table.len() {
             let bytes = u64::from(table.size_bytes[row]);
-            let ns = table.duration_ns.get(row).unwrap_or(0);
+            let ns = table.duration_ns.get(row);
             all.add(bytes, ns);
             by_process
                 .of_thread(table.thread_id[row], table.time_ns[row])

@@ -41,6 +41,8 @@ pub(crate) struct Recorded {
 pub(crate) struct Kind {
     /// How many ran.
     pub(crate) count: u64,
+    /// Those whose times make no sense; they are missing from the sums.
+    pub(crate) without_duration: u64,
     /// Their time without what interrupted them.
     pub(crate) exclusive_ns: i64,
     /// The longest, with what interrupted it.
@@ -110,6 +112,7 @@ fn recorded(tables: &Tables, names: &Names<'_>) -> Option<Recorded> {
             let exclusive = table.exclusive_ns.get(row).unwrap_or(0);
             let inclusive = table.duration_ns.get(row).unwrap_or(0);
             kind.count += 1;
+            kind.without_duration += u64::from(table.duration_ns.get(row).is_none());
             kind.exclusive_ns = kind.exclusive_ns.saturating_add(exclusive);
             kind.longest_ns = kind.longest_ns.max(inclusive);
             kind.over_limit += u64::from(inclusive > kind.limit_ns);
