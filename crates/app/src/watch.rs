@@ -28,6 +28,15 @@ pub(crate) fn install_interrupt() {
     });
 }
 
+/// # Errors
+/// If the user wants the work to stop.
+pub(crate) fn check() -> Result<(), Interrupted> {
+    match INTERRUPTED.load(Ordering::Relaxed) {
+        true => Err(Interrupted),
+        false => Ok(()),
+    }
+}
+
 /// Watches one stretch of work: how far it is, and whether it shall stop. Shared by its threads.
 pub(crate) struct Watch {
     what: &'static str,
@@ -71,9 +80,7 @@ impl Watch {
     /// # Errors
     /// If the user wants the work to stop.
     pub(crate) fn reach(&self, done: u64) -> Result<(), Interrupted> {
-        if INTERRUPTED.load(Ordering::Relaxed) {
-            return Err(Interrupted);
-        }
+        check()?;
         if !self.quiet && self.started.elapsed() > PATIENCE {
             self.bar
                 .get_or_init(|| self.new_bar())

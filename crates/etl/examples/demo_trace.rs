@@ -3,7 +3,7 @@
 //!
 //! The story: on a machine with two CPUs a key press readies LockApp's thread at 2.0 s. Its
 //! priority is 13, but its rank is 2: the indexer's threads, of priority 8 and rank 0, go before
-//! it and keep both CPUs for 1.9 s. Meanwhile a network driver's DPCs take a tenth of CPU 0.
+//! it and keep both CPUs for 1.9 s. Meanwhile a network driver's DPCs take a fourteenth of CPU 0.
 //! Everything is simulated; the layouts are Windows'.
 
 use std::fs::File;
@@ -15,6 +15,7 @@ use etl::write::{KernelEvent, Session, WriteError, Writer};
 const MS: i64 = 10_000;
 
 const SYSTEM: u32 = 4;
+const SYSTEM_THREAD: u32 = 120;
 const LOCK_APP: u32 = 5_120;
 const LOCK_APP_THREAD: u32 = 5_124;
 const INDEXER: u32 = 7_004;
@@ -85,14 +86,15 @@ impl Demo {
             p.extend([0; 1 + 6]); // End of the name; no command line, package, application.
             self.rundown_event(0x0303, 4, &p)?;
         }
-        let threads = [(LOCK_APP, LOCK_APP_THREAD), (SYSTEM, 120)];
+        let threads = [(LOCK_APP, LOCK_APP_THREAD), (SYSTEM, SYSTEM_THREAD)];
         for (process, thread) in threads
             .into_iter()
             .chain(INDEXER_THREADS.map(|t| (INDEXER, t)))
         {
             let mut p = [process, thread].map(u32::to_le_bytes).concat();
             p.extend([0; 7 * 8 + 4]);
-            p.extend([8, 5, 2, 0, 0, 0]); // Priorities, flags, no name.
+            let base = if thread == LOCK_APP_THREAD { 11 } else { 8 };
+            p.extend([base, 5, 2, 0, 0, 0]); // Priorities, flags, no name.
             self.rundown_event(0x0503, 4, &p)?;
         }
         for (base, size, process, path) in MODULES {
@@ -137,10 +139,6 @@ impl Demo {
                     (true, _) => old,
                     (false, _) => 0,
                 };
-                if ms == 2_000 && cpu == 1 {
-                    // The key press: a DPC readies LockApp's thread.
-                    self.ready(cpu, now + 10, LOCK_APP_THREAD)?;
-                }
                 if ms == 3_900 && cpu == 0 {
                     // At last; it runs for a quarter of a millisecond.
                     self.switch(cpu, now + 20, LOCK_APP_THREAD, old, 13, 8, QUANTUM_END, 0)?;
@@ -151,10 +149,26 @@ impl Demo {
                     self.switch(cpu, now + 20, new, old, to, from, reason, 0)?;
                 }
                 running[usize::from(cpu)] = new;
-                if cpu == 0 {
-                    self.dpc(now + 3_000, 600 + (ms * 37 % 900))?;
+                if !busy && ms % 20 == 10 {
+                    // Something to do for a tenth of a millisecond, lest the CPUs seem forgotten.
+                    self.switch(cpu, now + 100, SYSTEM_THREAD, 0, 8, 0, WAIT, 0)?;
+                    self.switch(cpu, now + 1_100, 0, SYSTEM_THREAD, 0, 8, WAIT, 0)?;
                 }
-                self.sample(cpu, now + 9_000 + i64::from(cpu), new)?;
+                // One sample in thirteen finds CPU 0 in the DPC.
+                let in_dpc = cpu == 0 && ms % 13 == 0;
+                if in_dpc {
+                    self.sample(cpu, now + 3_300, new, true)?;
+                }
+                if cpu == 0 {
+                    if ms == 2_000 {
+                        // The key press: a DPC readies LockApp's thread.
+                        self.ready(cpu, now + 3_200, LOCK_APP_THREAD)?;
+                    }
+                    self.dpc(now + 3_000, 600 + (ms * 37 % 300))?;
+                }
+                if !in_dpc {
+                    self.sample(cpu, now + 9_000 + i64::from(cpu), new, false)?;
+                }
             }
         }
         Ok(())
@@ -228,12 +242,17 @@ impl Demo {
         )
     }
 
-    fn sample(&mut self, cpu: u16, time: i64, thread: u32) -> Result<(), WriteError> {
-        let module = if thread == 0 || time % 7 == 0 { 0 } else { 2 };
-        let mut p = (MODULES[module].0 + 0x4_0000).to_le_bytes().to_vec();
+    fn sample(&mut self, cpu: u16, time: i64, thread: u32, dpc: bool) -> Result<(), WriteError> {
+        let module = match (dpc, thread) {
+            (true, _) => 1,
+            (false, 0) => 0,
+            (false, _) if time % 7 == 0 => 0,
+            _ => 2,
+        };
+        let mut p = (MODULES[module].0 + 0x1_4000).to_le_bytes().to_vec();
         p.extend(thread.to_le_bytes());
         let priority = if thread == 0 { 0 } else { 8 };
-        p.extend([1, 0, priority << 3, 0]);
+        p.extend([1, 0, priority << 3 | u8::from(dpc), 0]);
         self.log.kernel(
             cpu,
             KernelEvent {

@@ -125,15 +125,20 @@ fn write_cpu(out: &mut dyn Write, e: &Explanation) -> io::Result<()> {
             ),
         )?;
         if unknown > 0 {
-            output::warning(
-                out,
-                &format!(
-                    "Who ran for {} ({}) is unknown: the switches before and after do not fit, so \
-                     some are missing.",
-                    duration(unknown),
-                    percent(unknown, all)
-                ),
-            )?;
+            let why = match cpu.missing_switches {
+                0 => String::new(),
+                n => format!(", or where switches are missing ({} times)", grouped(n)),
+            };
+            let text = format!(
+                "Who ran for {} ({}) is unknown: before a CPU's first switch and after its last \
+                 one{why}.",
+                duration(unknown),
+                percent(unknown, all)
+            );
+            match cpu.missing_switches {
+                0 => output::quiet(out, &text)?,
+                _ => output::warning(out, &text)?,
+            }
         }
     }
     if let Some(interval) = cpu.sample_interval_ns {
@@ -160,7 +165,9 @@ fn write_cpu(out: &mut dyn Write, e: &Explanation) -> io::Result<()> {
     for p in &cpu.processes {
         columns.row([
             p.switched_ns.map_or("-".to_owned(), duration),
-            p.sampled_ns.map_or("-".to_owned(), duration),
+            p.sampled_ns
+                .filter(|ns| *ns > 0)
+                .map_or("-".to_owned(), duration),
             if exact {
                 grouped(p.runs)
             } else {
@@ -213,15 +220,17 @@ fn write_waits(out: &mut dyn Write, e: &Explanation) -> io::Result<()> {
         Side::Right,
         Side::Left,
         Side::Left,
+        Side::Left,
     ]);
     columns.row([
         "waited",
         "from",
         "CPU",
-        "priority",
+        "pri",
         "rank",
         "thread",
-        "meanwhile on that CPU",
+        "readied by",
+        "meanwhile",
     ]);
     for w in &waits.longest {
         let meanwhile: Vec<String> = w
@@ -236,10 +245,50 @@ fn write_waits(out: &mut dyn Write, e: &Explanation) -> io::Result<()> {
             w.priority.to_string(),
             w.rank.map_or("-".to_owned(), |r| r.to_string()),
             format!("{} thread {}", w.process.label(), w.thread_id),
+            match &w.readied_by {
+                Some(by) if by.dpc => "a DPC".to_owned(),
+                Some(by) => by.process.as_ref().map_or("?".to_owned(), |p| p.label()),
+                None => "-".to_owned(),
+            },
             meanwhile.join(", "),
         ]);
     }
-    columns.write(out)
+    columns.write(out)?;
+    match waits.longest.first() {
+        Some(w) => write_longest(out, w),
+        None => Ok(()),
+    }
+}
+
+/// The longest wait as a sentence, and what of it is striking.
+fn write_longest(out: &mut dyn Write, w: &explain::Wait) -> io::Result<()> {
+    let process = w.process.label();
+    let mut text = format!(
+        "The longest: thread {} of {process}, priority {}, waited {} for CPU {}",
+        w.thread_id,
+        w.priority,
+        duration(w.wait_ns),
+        w.cpu
+    );
+    if let Some(most) = w.meanwhile.first() {
+        let lower = most.lowest_priority < w.priority && most.process.process_id != Some(0);
+        let with = if lower {
+            " with threads of lower priority"
+        } else {
+            ""
+        };
+        text += &format!(", where {} ran meanwhile{with}", most.process.label());
+    }
+    match w.rank {
+        Some(rank) if rank > 0 => {
+            text += &format!(
+                ". Its rank was {rank}: threads of a lower rank go before it, whatever the \
+                 priorities."
+            );
+            output::warning(out, &text)
+        }
+        _ => output::paragraph(out, &(text + ".")),
+    }
 }
 
 fn write_ranks(out: &mut dyn Write, e: &Explanation) -> io::Result<()> {
@@ -478,7 +527,12 @@ fn write_providers(out: &mut dyn Write, report: &Report) -> io::Result<()> {
 fn write_capture(out: &mut dyn Write, report: &Report) -> io::Result<()> {
     let damage = &report.info.damage;
     output::heading(out, "The capture")?;
-    if damage.none && report.explanation.unreadable_events == 0 {
+    let missing_switches = report
+        .explanation
+        .cpu
+        .as_ref()
+        .map_or(0, |cpu| cpu.missing_switches);
+    if damage.none && report.explanation.unreadable_events == 0 && missing_switches == 0 {
         output::paragraph(out, "Nothing is known to be lost or broken.")?;
     }
     for line in if damage.none {
@@ -487,6 +541,13 @@ fn write_capture(out: &mut dyn Write, report: &Report) -> io::Result<()> {
         damage.sentences()
     } {
         output::warning(out, &line)?;
+    }
+    if missing_switches > 0 {
+        let text = format!(
+            "Context switches are missing at {} places: the trace was trimmed, or they were lost.",
+            grouped(missing_switches)
+        );
+        output::warning(out, &text)?;
     }
     if report.explanation.unreadable_events > 0 {
         let count = grouped(report.explanation.unreadable_events);

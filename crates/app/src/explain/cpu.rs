@@ -1,7 +1,7 @@
 //! CPU time by process: estimated from samples, and exactly from context switches.
 
 use serde::Serialize;
-use tables::{ContextSwitches, Tables};
+use tables::Tables;
 
 use super::largest;
 use super::names::{Names, PerProcess, Process};
@@ -22,9 +22,11 @@ pub(crate) struct CpuTime {
     pub(crate) busy_ns: Option<i64>,
     /// Time in idle threads.
     pub(crate) idle_ns: Option<i64>,
-    /// Time between switches that contradict each other: switches are missing there, and nobody
-    /// knows who ran.
+    /// The rest: before a CPU's first switch and after its last one, and between switches that
+    /// contradict each other. Nobody knows who ran.
     pub(crate) unknown_ns: Option<i64>,
+    /// Pairs of switches that contradict each other: between them, others are missing.
+    pub(crate) missing_switches: u64,
     /// The processes that used most, the idle process left out.
     pub(crate) processes: Vec<ProcessTime>,
 }
@@ -74,44 +76,29 @@ pub(super) fn read(
             }
         }
     }
-    let (mut busy, mut idle, mut unknown) = (0i64, 0i64, 0i64);
-    for (switches, session) in sessions(&tables.context_switches) {
-        let last = switches.len() - 1;
-        // The first switch tells who ran before it, the last one who ran after it: unless another
-        // session of the CPU lies there, between which nobody knows.
-        let before = match session.after_ns {
-            None => (begin, switches.time_ns[0], Some(switches.old_thread_id[0])),
-            Some(ended) => (ended.min(switches.time_ns[0]), switches.time_ns[0], None),
-        };
-        let after = (
-            switches.time_ns[last],
-            if session.is_last {
-                end
-            } else {
-                switches.time_ns[last]
-            },
-            Some(switches.new_thread_id[last]).filter(|_| session.is_last),
-        );
-        let between = (1..switches.len()).map(|row| {
-            let (chosen, ran) = (switches.new_thread_id[row - 1], switches.old_thread_id[row]);
-            let thread = (chosen == ran).then_some(ran);
-            (switches.time_ns[row - 1], switches.time_ns[row], thread)
-        });
-        for (from, to, thread) in std::iter::once(before).chain(between).chain([after]) {
+    let (mut busy, mut idle, mut missing_switches) = (0i64, 0i64, 0);
+    for switches in &tables.context_switches {
+        for row in 1..switches.len() {
+            let (from, to) = (switches.time_ns[row - 1], switches.time_ns[row]);
             let ran = to.saturating_sub(from);
-            let add = |sum: &mut i64| *sum = sum.saturating_add(ran);
-            match thread {
-                None => add(&mut unknown),
-                Some(0) => add(&mut idle),
-                Some(thread) => {
-                    add(&mut busy);
-                    let process = used.of_thread(thread, from);
-                    add(&mut process.switched_ns);
-                    process.runs += 1;
-                }
+            let thread = switches.old_thread_id[row];
+            if thread != switches.new_thread_id[row - 1] {
+                missing_switches += 1;
+            } else if thread == 0 {
+                idle = idle.saturating_add(ran);
+            } else {
+                busy = busy.saturating_add(ran);
+                let process = used.of_thread(thread, from);
+                process.switched_ns = process.switched_ns.saturating_add(ran);
+                process.runs += 1;
             }
         }
     }
+    let mut cpus: Vec<u16> = tables.context_switches.iter().map(|s| s.cpu[0]).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let all = end.saturating_sub(begin).saturating_mul(cpus.len() as i64);
+    let unknown = all.saturating_sub(busy).saturating_sub(idle).max(0);
     let interval = sample_interval(tables);
     let processes = used
         .into_sums()
@@ -138,31 +125,8 @@ pub(super) fn read(
         busy_ns: has_switches.then_some(busy),
         idle_ns: has_switches.then_some(idle),
         unknown_ns: has_switches.then_some(unknown),
+        missing_switches,
         processes: largest(processes, by_time),
-    })
-}
-
-/// Where a CPU's stretch of switches stands among those of its other sessions: a file that sessions
-/// were appended to, or several files, have several of one CPU.
-struct Session {
-    /// When the one before it ended.
-    after_ns: Option<i64>,
-    /// None follows it.
-    is_last: bool,
-}
-
-/// The stretches of switches of each CPU in the order of time.
-fn sessions(tables: &[ContextSwitches]) -> impl Iterator<Item = (&ContextSwitches, Session)> {
-    let mut order: Vec<&ContextSwitches> = tables.iter().collect();
-    order.sort_by_key(|switches| (switches.cpu[0], switches.time_ns[0]));
-    (0..order.len()).map(move |i| {
-        let same_cpu = |other: &&&ContextSwitches| other.cpu[0] == order[i].cpu[0];
-        let before = i.checked_sub(1).and_then(|i| order.get(i)).filter(same_cpu);
-        let session = Session {
-            after_ns: before.and_then(|before| before.time_ns.last()).copied(),
-            is_last: order.get(i + 1).filter(same_cpu).is_none(),
-        };
-        (order[i], session)
     })
 }
 
@@ -186,6 +150,8 @@ fn sample_interval(tables: &Tables) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use tables::ContextSwitches;
+
     use super::*;
 
     /// Switches of CPU 0: when, from which thread, to which.
@@ -209,8 +175,8 @@ mod tests {
             ..Tables::default()
         };
         let cpu = read(&tables, &Names::new(&tables), (0, 120)).unwrap();
-        assert_eq!((cpu.busy_ns, cpu.idle_ns), (Some(20), Some(10)));
-        assert_eq!(cpu.unknown_ns, Some(90));
+        assert_eq!((cpu.busy_ns, cpu.idle_ns), (Some(10), Some(10)));
+        assert_eq!(cpu.unknown_ns, Some(100));
     }
 
     #[test]

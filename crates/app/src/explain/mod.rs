@@ -10,12 +10,13 @@ mod ranks;
 mod waits;
 
 pub(crate) use disk::ProcessRequests;
+pub(crate) use waits::Wait;
 
 use etl::Trace;
 use serde::Serialize;
 use tables::{Options, Table, Tables};
 
-use crate::watch::{Interrupted, Watch};
+use crate::watch::{self, Interrupted, Watch};
 use names::Names;
 
 /// Rows kept of a list that is shown by rank.
@@ -61,10 +62,10 @@ pub(crate) fn explain(trace: &Trace) -> Result<Explanation, Interrupted> {
             progress: &progress,
         },
     );
-    Ok(read(&tables.map_err(|_| Interrupted)?))
+    read(&tables.map_err(|_| Interrupted)?)
 }
 
-fn read(tables: &Tables) -> Explanation {
+fn read(tables: &Tables) -> Result<Explanation, Interrupted> {
     let names = Names::new(tables);
     let switches = tables.context_switches.iter().map(|s| s.time_ns.as_slice());
     let samples = tables.samples.iter().map(|s| s.time_ns.as_slice());
@@ -85,18 +86,26 @@ fn read(tables: &Tables) -> Explanation {
     cpus.extend(tables.samples.iter().map(|s| s.cpu[0]));
     cpus.sort_unstable();
     cpus.dedup();
-    Explanation {
+    let cpu = cpu::read(tables, &names, (first, last));
+    watch::check()?;
+    let modules = modules::read(tables, &names);
+    watch::check()?;
+    let interrupts = interrupts::read(tables, &names);
+    let waits = waits::read(tables, &names)?;
+    let ranks = ranks::read(tables, &names);
+    watch::check()?;
+    Ok(Explanation {
         span_ns: last.saturating_sub(first),
         cpus: cpus.len(),
-        cpu: cpu::read(tables, &names, (first, last)),
-        modules: modules::read(tables, &names),
-        interrupts: interrupts::read(tables, &names),
-        waits: waits::read(tables, &names),
-        ranks: ranks::read(tables, &names),
+        cpu,
+        modules,
+        interrupts,
+        waits,
+        ranks,
         disk: disk::read(tables, &names),
         hard_faults: disk::read_hard_faults(tables, &names),
         unreadable_events: tables.unreadable.iter().map(|u| u.count).sum(),
-    }
+    })
 }
 
 /// The `TOP` largest of `items` by `size`, the largest first; ties keep their order.

@@ -14,6 +14,7 @@ use tables::{ContextSwitches, ReadyThreads, Tables};
 
 use super::names::{Names, Process};
 use super::{TOP, largest};
+use crate::watch::{self, Interrupted};
 
 /// Thread states in which a thread can run: ready, standby, deferred ready.
 const RUNNABLE: [u8; 3] = [1, 3, 7];
@@ -53,6 +54,8 @@ pub(crate) struct Wait {
     pub(crate) cpu: u16,
     /// It was made ready by another thread or a DPC; otherwise it had lost its CPU.
     pub(crate) readied: bool,
+    /// Who made it ready.
+    pub(crate) readied_by: Option<ReadiedBy>,
     /// Its priority when it ran at last.
     pub(crate) priority: i8,
     /// Its rank, if recorded: when the run that followed ended, or else when it was last switched
@@ -60,6 +63,17 @@ pub(crate) struct Wait {
     pub(crate) rank: Option<u8>,
     /// What ran on that CPU meanwhile, most first.
     pub(crate) meanwhile: Vec<Meanwhile>,
+}
+
+/// Who made a thread ready.
+#[derive(Debug, Serialize)]
+pub(crate) struct ReadiedBy {
+    /// A DPC did; the thread is only the one that it interrupted.
+    pub(crate) dpc: bool,
+    /// The thread that ran on the CPU, if that is known.
+    pub(crate) thread_id: Option<u32>,
+    /// Its process.
+    pub(crate) process: Option<Process>,
 }
 
 /// A process that ran on the CPU a thread waited for.
@@ -94,12 +108,19 @@ struct Thread {
     /// When and in which state it was last switched out.
     out: Option<(i64, u8)>,
     rank: Option<u8>,
-    /// When it was last made ready.
-    ready_ns: Option<i64>,
+    /// When it was last made ready, and by whom.
+    ready: Option<(i64, Readier)>,
     last_in_ns: Option<i64>,
     count: u64,
     total_ns: i64,
     longest_ns: i64,
+}
+
+/// Who made a thread ready, before names are looked up.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Readier {
+    dpc: bool,
+    thread_id: Option<u32>,
 }
 
 /// A wait that may be among the longest, before names are looked up.
@@ -110,28 +131,47 @@ struct Candidate {
     thread_id: u32,
     table: usize,
     row: usize,
-    readied: bool,
+    readier: Option<Readier>,
     rank: Option<u8>,
 }
 
-pub(super) fn read(tables: &Tables, names: &Names<'_>) -> Option<Waits> {
+/// # Errors
+/// If the user stopped it.
+pub(super) fn read(tables: &Tables, names: &Names<'_>) -> Result<Option<Waits>, Interrupted> {
+    /// Events between two looks at Ctrl-C.
+    const STEP: u64 = 1 << 16;
     if tables.context_switches.is_empty() {
-        return None;
+        return Ok(None);
     }
     let mut threads: FxHashMap<u32, Thread> = FxHashMap::default();
     let mut longest: BinaryHeap<Reverse<Candidate>> = BinaryHeap::new();
     let gaps: Vec<Vec<i64>> = tables.context_switches.iter().map(gaps).collect();
     let (mut known, mut unknown, mut in_gaps, mut total) = (0, 0, 0, 0i64);
     let mut merge = Merge::new(&tables.context_switches, &tables.ready_threads);
+    // Who runs on each CPU.
+    let mut running: FxHashMap<u16, u32> = FxHashMap::default();
+    let mut seen = 0u64;
     while let Some(event) = merge.next() {
+        if seen.is_multiple_of(STEP) {
+            watch::check()?;
+        }
+        seen += 1;
         match event {
-            Event::Ready { thread_id, time_ns } => {
-                threads.entry(thread_id).or_default().ready_ns = Some(time_ns);
+            Event::Ready { table, row } => {
+                let ready = &tables.ready_threads[table];
+                let thread_id = running.get(&ready.cpu[row]).copied();
+                let readier = Readier {
+                    dpc: ready.by_dpc[row],
+                    thread_id,
+                };
+                let thread = threads.entry(ready.thread_id[row]).or_default();
+                thread.ready = Some((ready.time_ns[row], readier));
             }
             Event::Switch { table, row } => {
                 let switches = &tables.context_switches[table];
                 let time = switches.time_ns[row];
                 let (old, new) = (switches.old_thread_id[row], switches.new_thread_id[row]);
+                running.insert(switches.cpu[row], new);
                 if old != 0 {
                     let thread = threads.entry(old).or_default();
                     thread.out = Some((time, switches.old_state[row]));
@@ -145,14 +185,14 @@ pub(super) fn read(tables: &Tables, names: &Names<'_>) -> Option<Waits> {
                 // A ready event just before the switch-out belongs to this wait too: the other
                 // CPU was quicker.
                 let ready = thread
-                    .ready_ns
+                    .ready
                     .take()
-                    .filter(|ready| thread.last_in_ns.is_none_or(|last| *ready >= last));
+                    .filter(|(ready, _)| thread.last_in_ns.is_none_or(|last| *ready >= last));
                 thread.last_in_ns = Some(time);
-                let (since, readied) = match (ready, out) {
-                    (Some(ready), Some((out, _))) => (ready.max(out), true),
-                    (Some(ready), None) => (ready, true),
-                    (None, Some((out, state))) if RUNNABLE.contains(&state) => (out, false),
+                let (since, readier) = match (ready, out) {
+                    (Some((ready, by)), Some((out, _))) => (ready.max(out), Some(by)),
+                    (Some((ready, by)), None) => (ready, Some(by)),
+                    (None, Some((out, state))) if RUNNABLE.contains(&state) => (out, None),
                     (None, _) => {
                         unknown += 1;
                         continue;
@@ -176,7 +216,7 @@ pub(super) fn read(tables: &Tables, names: &Names<'_>) -> Option<Waits> {
                     thread_id: new,
                     table,
                     row,
-                    readied,
+                    readier,
                     rank,
                 };
                 longest.push(Reverse(candidate));
@@ -204,7 +244,7 @@ pub(super) fn read(tables: &Tables, names: &Names<'_>) -> Option<Waits> {
             total_ns: t.total_ns,
             longest_ns: t.longest_ns,
         });
-    Some(Waits {
+    Ok(Some(Waits {
         has_ready_events: !tables.ready_threads.is_empty(),
         known,
         unknown,
@@ -215,7 +255,7 @@ pub(super) fn read(tables: &Tables, names: &Names<'_>) -> Option<Waits> {
             .map(|c| wait(&tables.context_switches, names, c))
             .collect(),
         threads: largest(sums.collect(), |t| (t.total_ns, Reverse(t.thread_id))),
-    })
+    }))
 }
 
 /// Times of the switches that do not fit the one before on their CPU: in between, others are
@@ -239,7 +279,12 @@ fn wait(tables: &[ContextSwitches], names: &Names<'_>, of: Candidate) -> Wait {
         ready_ns: of.ready_ns,
         wait_ns: of.wait_ns,
         cpu: switches.cpu[of.row],
-        readied: of.readied,
+        readied: of.readier.is_some(),
+        readied_by: of.readier.map(|by| ReadiedBy {
+            dpc: by.dpc,
+            thread_id: by.thread_id,
+            process: by.thread_id.map(|thread| names.owner(thread, of.ready_ns)),
+        }),
         priority: switches.new_priority[of.row],
         rank: after.or(of.rank),
         meanwhile: meanwhile(switches, names, of.ready_ns, of.row),
@@ -283,7 +328,7 @@ fn meanwhile(
 }
 
 enum Event {
-    Ready { thread_id: u32, time_ns: i64 },
+    Ready { table: usize, row: usize },
     Switch { table: usize, row: usize },
 }
 
@@ -314,7 +359,7 @@ impl<'t> Merge<'t> {
 
     fn next(&mut self) -> Option<Event> {
         let mut head = self.heap.peek_mut()?;
-        let Reverse((time_ns, is_switch, table, row)) = *head;
+        let Reverse((_, is_switch, table, row)) = *head;
         let times = if is_switch {
             &self.switches[table].time_ns
         } else {
@@ -326,10 +371,7 @@ impl<'t> Merge<'t> {
         }
         Some(match is_switch {
             true => Event::Switch { table, row },
-            false => Event::Ready {
-                thread_id: self.ready[table].thread_id[row],
-                time_ns,
-            },
+            false => Event::Ready { table, row },
         })
     }
 }
