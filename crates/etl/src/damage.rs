@@ -105,6 +105,11 @@ pub enum FaultKind {
         /// Bytes of the buffer given up.
         skipped: u32,
     },
+    /// An event's time is more than a day outside its session; its predecessor's was taken.
+    ImplausibleTime {
+        /// Raw time found.
+        time: i64,
+    },
     /// An event is older than its predecessor in the buffer; the reader put it in order.
     ClockInversion {
         /// Raw time units it lies back.
@@ -131,6 +136,7 @@ impl FaultKind {
             FaultKind::UnknownRecord { .. } => "unknown_record",
             FaultKind::RecordTooSmall { .. } => "record_too_small",
             FaultKind::RecordTooLarge { .. } => "record_too_large",
+            FaultKind::ImplausibleTime { .. } => "implausible_time",
             FaultKind::ClockInversion { .. } => "clock_inversion",
             FaultKind::OutOfOrder { .. } => "out_of_order",
         }
@@ -193,6 +199,11 @@ impl fmt::Display for FaultKind {
             FaultKind::RecordTooLarge { size, skipped } => write!(
                 f,
                 "record of {size} bytes reaches past the buffer's end; gave up {skipped} bytes"
+            ),
+            FaultKind::ImplausibleTime { time } => write!(
+                f,
+                "raw time {time} is more than a day outside the session; the time of the event \
+                 before was taken"
             ),
             FaultKind::ClockInversion { by } => {
                 write!(f, "event is {by} ticks older than the one before it")

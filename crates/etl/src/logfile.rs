@@ -133,6 +133,18 @@ impl LogFileHeader {
         self.log_file_mode & SHARED == 0
     }
 
+    /// The earliest and the latest raw time that an event can bear: a day around the session. Some
+    /// events are a little older than it, and rundowns come after its end.
+    pub(crate) fn plausible_times(&self) -> (i64, i64) {
+        const DAY_NS: i64 = 86_400_000_000_000;
+        let clock = self.clock();
+        let latest = match self.end.and_then(|end| end.checked_sub(self.start)) {
+            Some(units @ 0..) => clock.from_ns(units.saturating_mul(100).saturating_add(DAY_NS)),
+            _ => i64::MAX,
+        };
+        (clock.from_ns(-DAY_NS), latest)
+    }
+
     /// The session's clock: nanosecond 0 is the session's start.
     pub fn clock(&self) -> Clock {
         match self.clock_type {

@@ -161,12 +161,14 @@ impl<'t> BufferReader<'t> {
 
     /// Finds the records of the buffer in `self.data`.
     fn index(&mut self, buffer: &BufferRef) {
+        let trace = self.trace;
+        let segment = &trace.segments()[usize::from(buffer.segment)];
         let mut at = HEADER_SIZE;
         let mut previous = buffer.first_time;
         let mut inversion = None;
         // Fewer than 8 bytes cannot hold a record: the valid size was rounded up.
         while at + 8 <= self.data.len() {
-            let record = match Record::read(&self.data, at, previous) {
+            let mut record = match Record::read(&self.data, at, previous) {
                 Ok(record) => record,
                 // Filler behind the last event in memory dumps and crash-recovered logs.
                 Err(BadRecord::UnknownMarker(u32::MAX)) => break,
@@ -180,6 +182,11 @@ impl<'t> BufferReader<'t> {
                     break;
                 }
             };
+            if !segment.is_plausible(record.raw_time) {
+                let time = record.raw_time;
+                self.fault(buffer, Some(at as u32), FaultKind::ImplausibleTime { time });
+                record.raw_time = previous;
+            }
             if record.raw_time < previous && !self.records.is_empty() {
                 let by = previous.saturating_sub(record.raw_time);
                 inversion.get_or_insert((at as u32, by));

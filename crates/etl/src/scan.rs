@@ -37,9 +37,17 @@ pub struct Segment {
     pub compression: Compression,
     /// `LoggerId` of its buffers, for finding further ones.
     logger_id: u16,
+    /// The earliest and the latest raw time that is believed.
+    times: (i64, i64),
 }
 
 impl Segment {
+    /// Whether an event can bear this raw time.
+    #[inline]
+    pub(crate) fn is_plausible(&self, raw_time: i64) -> bool {
+        (self.times.0..=self.times.1).contains(&raw_time)
+    }
+
     fn buffer_size(&self) -> u32 {
         self.header.as_ref().map_or(0, |h| h.buffer_size)
     }
@@ -263,6 +271,9 @@ impl Scanner<'_> {
             .is_some_and(LogFileHeader::has_wide_cpu_index);
         let compression = log.compression;
         let first_time = self.first_time(at, header, stored_size, compression)?;
+        let log = &self.scan.segments[segment];
+        let first_time = first_time.filter(|time| log.is_plausible(*time));
+        let start = log.header.as_ref().map_or(0, |h| h.raw_start);
         self.scan.buffers.push(BufferRef {
             segment: index,
             cpu: header.cpu(wide),
@@ -273,7 +284,7 @@ impl Scanner<'_> {
             sequence: header.sequence,
             first_time: first_time
                 .or_else(|| self.scan.buffers.last().map(|b| b.first_time))
-                .unwrap_or(0),
+                .unwrap_or(start),
         });
         Ok(())
     }
@@ -309,8 +320,12 @@ impl Scanner<'_> {
             .filter(|_| header.flags & flag::COMPRESSED == 0)
             .and_then(Compression::from_format)
             .unwrap_or(Compression::Xpress);
+        let times = log
+            .as_ref()
+            .map_or((i64::MIN, i64::MAX), LogFileHeader::plausible_times);
         self.scan.segments.push(Segment {
             file: self.file,
+            times,
             header: log,
             clock,
             compression,

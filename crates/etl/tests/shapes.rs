@@ -96,6 +96,46 @@ fn an_unfinished_log_is_read_to_its_end() {
 }
 
 #[test]
+fn times_far_outside_the_session_are_not_believed() {
+    let whole = log(600);
+    let times = |bytes: Vec<u8>| {
+        let trace = open(bytes);
+        let mut walk = trace.events();
+        let mut times = Vec::new();
+        while let Some(event) = walk.next() {
+            times.push(event.time_ns());
+        }
+        (
+            times,
+            walk.damage()
+                .counts()
+                .get("implausible_time")
+                .copied()
+                .unwrap_or(0),
+        )
+    };
+    let (expected, none) = times(whole.clone());
+    assert_eq!(none, 0);
+    // The time of the first and of the second event of a buffer, years ahead or before.
+    for at in [5 * SIZE + HEADER, 5 * SIZE + HEADER + 24] {
+        for byte in [6, 7] {
+            let mut bytes = whole.clone();
+            bytes[at + 8 + byte] ^= 0x80;
+            let (found, faults) = times(bytes);
+            assert_eq!(faults, 1);
+            assert_eq!(found.len(), expected.len());
+            // It takes a neighbour's time; buffers are some thousand ticks of 100 ns long.
+            let moved: Vec<i64> = found
+                .iter()
+                .zip(&expected)
+                .map(|(a, b)| (a - b).abs())
+                .collect();
+            assert!(moved.iter().all(|by| *by < 1_000_000), "{moved:?}");
+        }
+    }
+}
+
+#[test]
 fn windows_7_has_its_cpu_in_a_byte() {
     let mut bytes = log(300);
     put(&mut bytes, HEADER + 32 + 4, &[6, 1]);
