@@ -32,6 +32,8 @@ const BUILD_INFO: u8 = 32;
 /// Everything said about a trace. What is not known is left out of the JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct Info {
+    /// All files were recorded by one running system.
+    pub(crate) one_system: bool,
     /// The machine.
     pub(crate) system: System,
     /// The sessions that wrote the files.
@@ -267,6 +269,7 @@ impl Info {
         let first = cpus.seen.iter().map(|c| c.first_ns).min();
         let last = cpus.seen.iter().map(|c| c.last_ns).max();
         Info {
+            one_system: trace.is_one_system(),
             system: system(trace, decoder, &facts.survey),
             sessions: sessions(trace),
             trace: Extent {

@@ -16,7 +16,7 @@ fn refuses(args: &[&str], what: &str) {
 
 fn each_command_refuses(path: &Path, what: &str) {
     let path = path.to_str().expect("a path in UTF-8");
-    for command in ["info", "stats", "events"] {
+    for command in ["info", "stats", "events", "explain"] {
         refuses(&[command, path], what);
         refuses(&[command, "--json", path], what);
     }
@@ -47,6 +47,23 @@ fn one_bad_file_among_good_ones_is_refused() {
         &["info", "perfview__primitive-types.etl", "none.etl"],
         "none.etl",
     );
+}
+
+#[test]
+fn a_file_given_twice_is_refused() {
+    let name = "perfview__primitive-types.etl";
+    refuses(&["stats", name, &format!("../etl/{name}")], "twice");
+}
+
+#[test]
+fn files_of_several_systems_are_told_apart() {
+    let one = program::json(&["info", "--json", "perfview__diaghub__diaghub.etl"]);
+    assert_eq!(one["one_system"], true);
+    let files = ["perfview__gcevents.etl", "perfview__net.4.5.2.x64.etl"];
+    let two = program::json(&["info", "--json", files[0], files[1]]);
+    assert_eq!(two["one_system"], false);
+    let text = program::text(&["explain", files[0], files[1]]);
+    assert!(text.contains("recorded by different systems"), "{text}");
 }
 
 #[cfg(unix)]

@@ -20,6 +20,12 @@ pub enum OpenError {
         /// File concerned.
         name: String,
     },
+    /// The same file was given twice.
+    #[error("{name}: was given twice, and its events would count twice; give it once")]
+    Twice {
+        /// File concerned.
+        name: String,
+    },
     /// The file has no bytes.
     #[error(
         "{name}: the file is empty; was it copied whole, and had its session written anything?"

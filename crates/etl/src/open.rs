@@ -1,5 +1,6 @@
 //! The driver that opens traces by path: plain logs, and logs inside archives.
 
+use std::collections::HashSet;
 use std::fs::{self, File, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,14 @@ use crate::trace::Trace;
 /// a trace is no error: see [`Trace::damage`].
 pub fn open(paths: &[PathBuf]) -> Result<Trace, OpenError> {
     let mut sources = Vec::new();
+    let mut seen = HashSet::new();
     for path in paths {
+        // A path that has no canonical form cannot be opened either, which says why.
+        if fs::canonicalize(path).is_ok_and(|canonical| !seen.insert(canonical)) {
+            return Err(OpenError::Twice {
+                name: printable(path),
+            });
+        }
         add_sources(path, &mut sources)?;
     }
     Trace::from_sources(sources)

@@ -139,6 +139,17 @@ impl Trace {
         self.segments.iter().find_map(|s| s.header.as_ref())
     }
 
+    /// Whether all sessions, as far as their headers are readable, were recorded by one running
+    /// system: the same build, booted at the same time. If not, they share a time line only by
+    /// their clocks' UTC.
+    pub fn is_one_system(&self) -> bool {
+        let mut headers = self.segments.iter().filter_map(|s| s.header.as_ref());
+        let Some(first) = headers.next() else {
+            return true;
+        };
+        headers.all(|h| h.os_build == first.os_build && h.boot.abs_diff(first.boot) <= SAME_BOOT)
+    }
+
     /// The clock of the first segment; nanosecond 0 is the trace's start.
     pub fn clock(&self) -> &Clock {
         &self.segments[0].clock

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use clap::ValueEnum;
-use etl::Trace;
+use etl::{Damage, Trace};
 use events::Decoder;
 
 use super::Failure;
@@ -159,11 +159,17 @@ fn walk(
         }
     }
     drop(watch);
-    let broken: u64 = events.damage().counts().values().sum();
+    let faults = |damage: &Damage| damage.counts().values().sum::<u64>();
+    let broken = faults(trace.damage()) + faults(events.damage());
     if broken > 0 {
+        let places = if broken == 1 {
+            "place was"
+        } else {
+            "places were"
+        };
         let _ = writeln!(
             anstream::stderr(),
-            "laglab: {broken} broken places were skipped; `laglab info` says where"
+            "laglab: {broken} broken {places} skipped; `laglab info` says where"
         );
     }
     Ok(())

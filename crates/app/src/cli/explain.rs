@@ -107,7 +107,11 @@ fn write_trace(out: &mut dyn Write, report: &Report) -> io::Result<()> {
         out,
         "{} events over {span}{start}, on {windows} with {cpus}.",
         grouped(extent.events)
-    )
+    )?;
+    if !info.one_system {
+        output::warning(out, super::SEVERAL_SYSTEMS)?;
+    }
+    Ok(())
 }
 
 fn write_cpu(out: &mut dyn Write, e: &Explanation) -> io::Result<()> {

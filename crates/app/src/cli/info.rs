@@ -89,6 +89,9 @@ fn write(out: &mut dyn Write, info: &Info, with_cpus: bool) -> io::Result<()> {
 fn write_system(out: &mut dyn Write, info: &Info) -> io::Result<()> {
     let system = &info.system;
     output::first_heading(out, "System")?;
+    if !info.one_system {
+        output::warning(out, super::SEVERAL_SYSTEMS)?;
+    }
     let mut facts = FactList::new();
     let version = system.os_version.as_deref().unwrap_or("?");
     facts.fact(

@@ -53,6 +53,11 @@ enum Command {
     Completions(completions::Args),
 }
 
+/// Said where files of several systems are looked at as one trace.
+const SEVERAL_SYSTEMS: &str = "These files were recorded by different systems, or after another \
+                               boot: ids and names of one do not hold in the other, and sums mix \
+                               them. Look at them one by one.";
+
 /// Why a command ended early.
 #[derive(Debug)]
 pub(crate) enum Failure {
