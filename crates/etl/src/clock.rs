@@ -3,6 +3,9 @@
 /// 100 ns units between 1601-01-01 (FILETIME) and 1970-01-01 (Unix), both UTC.
 const UNIX_EPOCH_FILETIME: i128 = 116_444_736_000_000_000;
 
+/// Far above any counter, and low enough that products with times fit in 128 bits.
+const MAX_FREQUENCY: u64 = 1 << 60;
+
 /// Which counter a session's times count (`ReservedFlags` of the log-file header).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ClockKind {
@@ -48,7 +51,7 @@ impl Clock {
         let frequency = match kind {
             ClockKind::SystemTime => 10_000_000,
             _ if frequency == 0 => 10_000_000,
-            _ => frequency,
+            _ => frequency.min(MAX_FREQUENCY),
         };
         let ns_per_tick = match 1_000_000_000 % frequency {
             0 => (1_000_000_000 / frequency) as i64,
@@ -185,6 +188,10 @@ mod tests {
         let clock = Clock::new(ClockKind::Qpc, i64::MIN, START, 1);
         assert_eq!(clock.to_ns(i64::MAX), i64::MAX);
         assert_eq!(Clock::new(ClockKind::Qpc, 0, 0, 0).frequency(), 10_000_000);
+        let fast = Clock::new(ClockKind::Qpc, i64::MIN, i64::MAX, u64::MAX);
+        assert_eq!(fast.starting_at(i64::MIN).origin(), i64::MIN);
+        assert_eq!(fast.from_ns(i64::MAX), i64::MAX);
+        assert!(fast.to_filetime(i64::MIN) == i64::MAX && fast.to_ns(i64::MAX) > 0);
         // How long ticks last does not hang on where the clock stands.
         for frequency in [10_000_000, 1_656_445] {
             let clock = Clock::new(ClockKind::Qpc, i64::MAX, START, frequency);
