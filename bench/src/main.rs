@@ -67,7 +67,8 @@ fn medians<const N: usize>(mut tasks: [&mut dyn FnMut(); N]) -> [f64; N] {
 /// Walks and column building, in units of mapping and summing the file.
 fn reading(report: &mut String, scratch: &Path, data: &Path) -> Outcome<()> {
     *report += "\n## Reading\n\nOne unit is mapping the file and summing its bytes on one thread. \
-        Medians; the limit is in brackets.\n\n\
+        Medians; the limit is in brackets. Compressed files (mixed-compressed, net.4.5.2.x64, \
+        filtrace) cost their decompression on top.\n\n\
         | file | MB | M events | unit GB/s | open | walk per CPU (3) | time order (10) | \
         columns, all threads (20) |\n|---|---|---|---|---|---|---|---|\n";
     let made = scratch.join("mixed-1g.etl");
