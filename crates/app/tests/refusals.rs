@@ -115,6 +115,14 @@ fn wrong_usage_is_refused() {
         &["guess", "trace.etl"],
         &["events", "trace.etl", "--from", "yesterday"],
         &["events", "trace.etl", "--pid", "notepad"],
+        &[
+            "events",
+            "perfview__gcevents.etl",
+            "--from",
+            "5",
+            "--to",
+            "1",
+        ],
     ] {
         let output = program::laglab(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");

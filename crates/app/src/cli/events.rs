@@ -66,6 +66,12 @@ enum Format {
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let mut decoder = args.metadata.decoder()?;
     let trace = args.trace.open()?;
+    let (from, to) = args.filter.range(trace.clock());
+    if from > to {
+        return Err(Failure::Input(
+            "--from is later than --to: no event can be between".to_owned(),
+        ));
+    }
     let processes = prepare(&mut decoder, &trace)?;
     let modules = match args.stacks {
         true => StackModules::read(&trace)?,
