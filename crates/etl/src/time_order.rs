@@ -21,7 +21,7 @@ const HELD_BYTES: usize = 64 << 20;
 /// events, on each of 2,048.
 const HELD_BYTES_AT_MOST: usize = 512 << 20;
 
-/// Order of events: time, then CPU, then the buffer's place in the files.
+/// Order of events: time, then CPU, then the buffer's number in [`Trace::buffers`].
 type Key = (i64, u16, u32);
 
 /// Walks all events in time order. Not an [`Iterator`], because each event borrows the walk.
@@ -29,7 +29,7 @@ type Key = (i64, u16, u32);
 pub struct TimeOrder<'t> {
     trace: &'t Trace,
     /// Buffers not yet begun, the earliest last.
-    pending: Vec<(Key, u32)>,
+    pending: Vec<Key>,
     /// Buffers being read.
     slots: Vec<Slot<'t>>,
     free: Vec<usize>,
@@ -53,13 +53,13 @@ struct Slot<'t> {
 
 impl<'t> TimeOrder<'t> {
     pub(crate) fn new(trace: &'t Trace) -> TimeOrder<'t> {
-        let mut pending: Vec<(Key, u32)> = trace
+        let mut pending: Vec<Key> = trace
             .buffers()
             .iter()
             .zip(0u32..)
-            .map(|(b, i)| ((time_key(trace, b, b.first_time), b.cpu, i), i))
+            .map(|(b, i)| (time_key(trace, b, b.first_time), b.cpu, i))
             .collect();
-        pending.sort_unstable_by_key(|p| Reverse(p.0));
+        pending.sort_unstable_by_key(|key| Reverse(*key));
         let mut cpus: Vec<_> = trace.buffers().iter().map(|b| (b.segment, b.cpu)).collect();
         cpus.sort_unstable();
         cpus.dedup();
@@ -111,7 +111,7 @@ impl<'t> TimeOrder<'t> {
                 }
             }
         }
-        self.pending.retain(|(_, i)| keep[*i as usize]);
+        self.pending.retain(|(.., i)| keep[*i as usize]);
         self
     }
 
@@ -166,7 +166,7 @@ impl<'t> TimeOrder<'t> {
     /// Begins the buffers that are due and takes the slot with the earliest event.
     #[cold]
     fn choose(&mut self) -> Option<()> {
-        while let Some((first, _)) = self.pending.last() {
+        while let Some(first) = self.pending.last() {
             let due = self.heap.peek().is_none_or(|Reverse((key, _))| first < key);
             let full = self.held_bytes > HELD_BYTES && self.heap.len() >= 2 * self.streams
                 || self.held_bytes > HELD_BYTES_AT_MOST;
@@ -178,7 +178,7 @@ impl<'t> TimeOrder<'t> {
         let Reverse((_, index)) = self.heap.pop()?;
         let far = (i64::MAX, u16::MAX, u32::MAX);
         let other = self.heap.peek().map_or(far, |Reverse((key, _))| *key);
-        let next = self.pending.last().map_or(far, |(key, _)| *key);
+        let next = self.pending.last().copied().unwrap_or(far);
         // When memory for overlap is used up, the next buffer must wait for a slot.
         let held = self.slots[index].key(self.trace);
         let limit = if next > held { other.min(next) } else { other };
@@ -188,7 +188,7 @@ impl<'t> TimeOrder<'t> {
 
     /// Reads the earliest pending buffer into a slot.
     fn begin(&mut self) {
-        let Some((_, ordinal)) = self.pending.pop() else {
+        let Some((.., ordinal)) = self.pending.pop() else {
             return;
         };
         let buffer = self.trace.buffers()[ordinal as usize];

@@ -385,13 +385,12 @@ impl<W: Write + Seek> Writer<W> {
         let is_header = buffer_type == TYPE_HEADER;
         let compress = self.session.compressed && !is_header;
         self.scratch.clear();
-        let (body, stored, flags, state): (&[u8], u32, u16, u32) = if compress {
+        let (body, stored, flags): (&[u8], u32, u16) = if compress {
             compress_xpress(records, &mut self.scratch);
             let stored = (HEADER_SIZE + self.scratch.len()) as u32;
-            (&self.scratch, stored, flags | flag::COMPRESSED, 3)
+            (&self.scratch, stored, flags | flag::COMPRESSED)
         } else {
-            // State 3 is a flushed buffer; in the header of a compressed log it names XPRESS.
-            (records, self.session.buffer_size, flags, 3)
+            (records, self.session.buffer_size, flags)
         };
         let mut head = [0; HEADER_SIZE];
         head[0x00..0x04].copy_from_slice(&stored.to_le_bytes());
@@ -402,7 +401,8 @@ impl<W: Write + Seek> Writer<W> {
         head[0x18..0x20].copy_from_slice(&self.sequence.to_le_bytes());
         head[0x28..0x2A].copy_from_slice(&cpu.to_le_bytes());
         head[0x2A..0x2C].copy_from_slice(&1u16.to_le_bytes());
-        head[0x2C..0x30].copy_from_slice(&state.to_le_bytes());
+        // A flushed buffer; in the header buffer of a compressed log the same 3 names XPRESS.
+        head[0x2C..0x30].copy_from_slice(&3u32.to_le_bytes());
         head[0x34..0x36].copy_from_slice(&(flags | flag::PROCESSOR_INDEX).to_le_bytes());
         head[0x36..0x38].copy_from_slice(&buffer_type.to_le_bytes());
         self.out.write_all(&head)?;

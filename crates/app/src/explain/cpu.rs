@@ -3,8 +3,8 @@
 use serde::Serialize;
 use tables::Tables;
 
-use super::largest;
 use super::names::{Names, PerProcess, Process};
+use super::{distinct, follows, largest};
 
 /// Gaps between samples looked at on each CPU to find the sampling interval.
 const GAPS: usize = 100_000;
@@ -82,7 +82,7 @@ pub(super) fn read(
             let (from, to) = (switches.time_ns[row - 1], switches.time_ns[row]);
             let ran = to.saturating_sub(from);
             let thread = switches.old_thread_id[row];
-            if thread != switches.new_thread_id[row - 1] {
+            if !follows(switches, row) {
                 missing_switches += 1;
             } else if thread == 0 {
                 idle = idle.saturating_add(ran);
@@ -94,10 +94,8 @@ pub(super) fn read(
             }
         }
     }
-    let mut cpus: Vec<u16> = tables.context_switches.iter().map(|s| s.cpu[0]).collect();
-    cpus.sort_unstable();
-    cpus.dedup();
-    let all = end.saturating_sub(begin).saturating_mul(cpus.len() as i64);
+    let cpus = distinct(tables.context_switches.iter().map(|s| s.cpu[0]));
+    let all = end.saturating_sub(begin).saturating_mul(cpus as i64);
     let unknown = all.saturating_sub(busy).saturating_sub(idle).max(0);
     let interval = sample_interval(tables);
     let processes = used

@@ -12,9 +12,11 @@ mod waits;
 pub(crate) use disk::ProcessRequests;
 pub(crate) use waits::Wait;
 
+use std::collections::HashSet;
+
 use etl::Trace;
 use serde::Serialize;
-use tables::{Options, Table, Tables};
+use tables::{ContextSwitches, Options, Table, Tables};
 
 use crate::watch::{self, Interrupted, Watch};
 use names::Names;
@@ -82,10 +84,8 @@ fn read(tables: &Tables) -> Result<Explanation, Interrupted> {
         .max()
         .copied()
         .unwrap_or(first);
-    let mut cpus: Vec<u16> = tables.context_switches.iter().map(|s| s.cpu[0]).collect();
-    cpus.extend(tables.samples.iter().map(|s| s.cpu[0]));
-    cpus.sort_unstable();
-    cpus.dedup();
+    let with_switches = tables.context_switches.iter().map(|s| s.cpu[0]);
+    let cpus = distinct(with_switches.chain(tables.samples.iter().map(|s| s.cpu[0])));
     let cpu = cpu::read(tables, &names, (first, last));
     watch::check()?;
     let modules = modules::read(tables, &names);
@@ -96,7 +96,7 @@ fn read(tables: &Tables) -> Result<Explanation, Interrupted> {
     watch::check()?;
     Ok(Explanation {
         span_ns: last.saturating_sub(first),
-        cpus: cpus.len(),
+        cpus,
         cpu,
         modules,
         interrupts,
@@ -106,6 +106,17 @@ fn read(tables: &Tables) -> Result<Explanation, Interrupted> {
         hard_faults: disk::read_hard_faults(tables, &names),
         unreadable_events: tables.unreadable.iter().map(|u| u.count).sum(),
     })
+}
+
+/// How many different CPUs there are among these.
+fn distinct(cpus: impl Iterator<Item = u16>) -> usize {
+    cpus.collect::<HashSet<u16>>().len()
+}
+
+/// Whether the thread that left the CPU at `row`, which must not be the first, is the one that the
+/// switch before brought there. If not, switches in between are missing.
+fn follows(switches: &ContextSwitches, row: usize) -> bool {
+    switches.old_thread_id[row] == switches.new_thread_id[row - 1]
 }
 
 /// The `TOP` largest of `items` by `size`, the largest first; ties keep their order.

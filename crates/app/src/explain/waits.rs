@@ -13,7 +13,7 @@ use serde::Serialize;
 use tables::{ContextSwitches, ReadyThreads, Tables};
 
 use super::names::{Names, Process};
-use super::{TOP, largest};
+use super::{TOP, follows, largest};
 use crate::watch::{self, Interrupted};
 
 /// Thread states in which a thread can run: ready, standby, deferred ready.
@@ -262,7 +262,7 @@ pub(super) fn read(tables: &Tables, names: &Names<'_>) -> Result<Option<Waits>, 
 /// missing.
 fn gaps(switches: &ContextSwitches) -> Vec<i64> {
     (1..switches.len())
-        .filter(|row| switches.old_thread_id[*row] != switches.new_thread_id[*row - 1])
+        .filter(|row| !follows(switches, *row))
         .map(|row| switches.time_ns[row])
         .collect()
 }
