@@ -7,6 +7,7 @@
 
 pub mod clock;
 pub mod flow;
+pub mod frame;
 pub mod quantum;
 pub mod rss;
 pub mod topology;
