@@ -9,6 +9,8 @@ pub mod clock;
 pub mod flow;
 pub mod frame;
 pub mod quantum;
+pub mod random;
 pub mod rss;
 pub mod topology;
 pub mod windows;
+mod ziggurat;
