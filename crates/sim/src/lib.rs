@@ -8,6 +8,7 @@
 pub mod clock;
 pub mod flow;
 pub mod frame;
+pub mod quantity;
 pub mod quantum;
 pub mod random;
 pub mod rss;
