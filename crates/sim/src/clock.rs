@@ -15,7 +15,7 @@ pub const DEFAULT_PERIOD: u32 = 156_250;
 /// The least time between clock interrupts: 0.5 ms, in 100 ns.
 pub const FINEST_PERIOD: u32 = 5_000;
 
-/// Periods are whole multiples of a part of a second of this many parts.
+/// The 100 ns of which periods are counted, in a second.
 const UNITS_PER_SECOND: u128 = 10_000_000;
 
 /// The clock interrupt of a machine and the processes that ask for it to come more often
@@ -325,24 +325,31 @@ mod tests {
         assert_eq!(clock.hardware_period(), DEFAULT_PERIOD);
     }
 
-    /// Whatever the frequency, interrupt k is at floor(k · period), found here one by one.
+    /// Whatever the frequency, interrupt k is at floor(k · period), found here one by one; also
+    /// right before and after an interrupt, and when the period changes there.
     #[test]
     fn interrupts_are_exact_at_any_frequency() {
         let mut rng = Rng(5);
         for frequency in [1, 1_000, 3_579_545, 10_000_000, 2_996_000_000] {
-            let frequency = NonZero::new(frequency).expect("not 0");
-            let mut clock = ClockInterrupt::new(Windows::Ten, frequency, false);
-            let period = 5_000 + rng.below(151_250) as u32;
-            clock.request(0, GAME, Some(period));
-            let interrupts: Vec<u64> = (0..2_000)
-                .map(|k| (k * u128::from(period) * u128::from(frequency.get()) / 10_000_000) as u64)
-                .collect();
-            let end = interrupts[1_999];
+            let mut clock =
+                ClockInterrupt::new(Windows::Ten, NonZero::new(frequency).expect("not 0"), false);
+            let period = 5_000 + rng.below(151_250) as u128;
+            clock.request(0, GAME, Some(period as u32));
+            let ticks = |units: u128| (units * u128::from(frequency) / 10_000_000) as u64;
+            let interrupts: Vec<u64> = (0..2_000).map(|k| ticks(k * period)).collect();
             for _ in 0..2_000 {
-                let now = rng.bits() % (end / 2 + 1);
-                let delay = rng.bits() % (end / 2 + 1);
-                let expected = interrupts.iter().find(|&&time| time >= now + delay);
-                assert_eq!(Some(&clock.expiry(now, delay, GAME)), expected);
+                let near = interrupts[1 + rng.below(1_900)];
+                let now = rng.bits() % near.max(1);
+                let due = (near + rng.below(3) as u64).saturating_sub(1).max(now);
+                let expected = interrupts.iter().find(|&&time| time >= due);
+                assert_eq!(Some(&clock.expiry(now, due - now, GAME)), expected);
+
+                let mut changed = clock.clone();
+                changed.request(due, GAME, Some(150_000));
+                let last = interrupts.partition_point(|&time| time <= due) as u128 - 1;
+                let mut later = (1..).map(|k| ticks(last * period + k * 150_000));
+                let next = later.find(|&time| time > due);
+                assert_eq!(Some(changed.next_interrupt(due + 1)), next);
             }
         }
     }
