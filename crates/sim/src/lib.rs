@@ -5,4 +5,14 @@
 //! Time is whole ticks of the trace's clock since the trace began: what is logged is what happened,
 //! with no rounding between the two. The same scenario and seed give the same bytes everywhere.
 
+pub mod amount;
+pub mod clock;
+pub mod flow;
+pub mod frame;
+pub mod quantity;
+pub mod quantum;
+pub mod random;
+pub mod rss;
+pub mod topology;
 pub mod windows;
+mod ziggurat;
