@@ -135,9 +135,7 @@ impl<W: Write + Seek> Model<W> {
         self.moment(what, Some(process), None);
         self.groups[group].background = is;
         if self.groups[group].update() {
-            for c in 0..self.cpus.len() {
-                self.poke(c);
-            }
+            self.agenda.push(self.now, Due::Ranks);
         }
     }
 

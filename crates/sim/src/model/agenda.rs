@@ -37,6 +37,10 @@ pub(crate) enum Due {
     StarvationScan,
     /// A thread begins.
     ThreadStart(ThreadId),
+    /// The ranks of groups have changed.
+    Ranks,
+    /// From now on a processor's clock is ahead by so much.
+    Skew(u16, Time),
     /// The machine resumes.
     Resume,
 }

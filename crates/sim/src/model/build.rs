@@ -337,6 +337,7 @@ impl<'a> Builder<'a> {
             devices,
             flows,
             page_file,
+            file_keys: Vec::new(),
             labels: self.labels,
             actions,
             focus: focus.unwrap_or(SYSTEM),

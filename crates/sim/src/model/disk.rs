@@ -33,18 +33,27 @@ pub(crate) struct Transfer {
     /// File, by the index of its name; 0 is none.
     pub(crate) file: u32,
     pub(crate) purpose: Purpose,
+    /// It brings in memory.
+    pub(crate) paging: bool,
     pub(crate) offset: u64,
     pub(crate) asked: Time,
     pub(crate) id: u64,
 }
 
 impl Transfer {
-    pub(crate) fn new(write: bool, bytes: u32, file: u32, purpose: Purpose) -> Transfer {
+    pub(crate) fn new(
+        write: bool,
+        bytes: u32,
+        file: u32,
+        purpose: Purpose,
+        paging: bool,
+    ) -> Transfer {
         Transfer {
             write,
             bytes,
             file,
             purpose,
+            paging,
             offset: 0,
             asked: 0,
             id: 0,
@@ -80,7 +89,7 @@ impl<W: Write + Seek> Model<W> {
         transfer.id = (disk as u64) << 40 | state.transfers;
         state.position += u64::from(transfer.bytes);
         state.waiting.push_back(transfer);
-        self.log_disk_init(c, &transfer);
+        self.log_disk_init(c, disk, &transfer);
         self.serve(disk);
     }
 
@@ -141,7 +150,7 @@ impl<W: Write + Seek> Model<W> {
         if self.disks.is_empty() {
             return self.place(t, false, c);
         }
-        let transfer = Transfer::new(false, STACK_BYTES, self.page_file, Purpose::Stack(t));
+        let transfer = Transfer::new(false, STACK_BYTES, self.page_file, Purpose::Stack(t), true);
         self.transfer(c, 0, transfer);
     }
 }

@@ -352,6 +352,7 @@ impl<W: Write + Seek> Model<W> {
         let thread = &mut self.threads[old];
         thread.state = State::Ready;
         thread.ready_since = self.now;
+        thread.waiting_since = self.now;
         if thread.watched {
             self.truth_ready(old);
         }

@@ -21,6 +21,8 @@ mod ready_queue;
 mod record;
 mod thread;
 
+pub(crate) use build::{build, check};
+
 use std::io::{Seek, Write};
 
 use etl::write::WriteError;
@@ -153,6 +155,8 @@ pub(crate) struct Model<W> {
     flows: Vec<Flow>,
     /// The page file, among the files.
     page_file: u32,
+    /// What the log calls each file.
+    file_keys: Vec<u64>,
     labels: Labels,
     actions: Vec<Action>,
     focus: ProcessId,
@@ -276,6 +280,8 @@ impl<W: Write + Seek> Model<W> {
                 self.agenda.push(self.now + self.base.ticks(1_000_000_000), due);
             }
             Due::ThreadStart(t) => self.thread_starts(t),
+            Due::Ranks => self.compare_all(),
+            Due::Skew(cpu, ahead) => self.log.skew(cpu, ahead),
             Due::Resume => self.resume(),
         }
     }

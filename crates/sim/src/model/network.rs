@@ -88,6 +88,11 @@ pub(crate) struct Flow {
 const FRAME_BYTES: u32 = 1_460;
 
 impl Flow {
+    /// The mark on packets as they leave this machine.
+    pub(crate) fn dscp_on_wire(&self) -> u8 {
+        if self.bleached { 0 } else { self.dscp }
+    }
+
     /// The other side's address of one of its peers: addresses and ports count up.
     pub(crate) fn peer(&self, peer: u32) -> SocketAddr {
         peer_address(self.remote, peer)
@@ -210,7 +215,7 @@ impl<W: Write + Seek> Model<W> {
         let mut in_hand = std::mem::take(&mut self.nics[nic].queues[queue].in_hand);
         for delivery in in_hand.drain(..) {
             self.log_received(c, &delivery);
-            self.truth_received(&delivery);
+            self.truth_received(c, &delivery);
             let arrived = self.flows[delivery.flow].arrived;
             self.set_object(arrived, NETWORK_BOOST, by);
         }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io::{Seek, Write};
 
 use super::interrupt::Work;
+use super::interrupt::Kind;
 use super::{Due, IDLE, Model, ThreadId};
 use crate::scenario::WaitReason;
 use crate::time::{NEVER, Time};
@@ -89,7 +90,11 @@ impl<W: Write + Seek> Model<W> {
         if let Some(work) = cpu.running.last_mut() {
             work.left = work.left.saturating_sub(elapsed);
             work.exclusive += elapsed;
-            *used.of(work.kind) += elapsed;
+            *match work.kind {
+                Kind::LineIsr(_) | Kind::MessageIsr(..) => &mut used.isrs,
+                Kind::Dpc | Kind::ThreadedDpc => &mut used.dpcs,
+                Kind::Clock => &mut used.clock,
+            } += elapsed;
         } else if cpu.thread == IDLE {
             used.idle += elapsed;
         } else {
@@ -98,8 +103,18 @@ impl<W: Write + Seek> Model<W> {
             thread.burst = thread.burst.saturating_sub(elapsed);
             thread.quantum -= elapsed as i64;
             thread.cpu_time += elapsed;
-            if let Some(group) = self.processes[thread.process].group {
+            let (process, priority) = (thread.process, thread.priority);
+            let mut rank = 0;
+            if let Some(group) = self.processes[process].group {
                 self.groups[group].used += elapsed;
+                rank = self.groups[group].rank;
+            }
+            for window in &mut self.truth.windows[1..] {
+                let inside = window.overlap(self.now - elapsed, self.now);
+                if inside > 0 {
+                    window.processes[process] += inside;
+                    *window.priorities.entry((rank, priority)).or_default() += inside;
+                }
             }
         }
     }

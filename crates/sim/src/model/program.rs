@@ -144,10 +144,9 @@ impl<W: Write + Seek> Model<W> {
             }
             Op::Sleep(amount) => {
                 let ns = amount.sample(&mut self.threads[t].random).0;
-                let due = self.now + self.base.ticks(ns);
-                self.sleep(c, due)
+                self.sleep(c, self.base.ticks(ns))
             }
-            Op::Until(moment) => *moment <= self.now || self.sleep(c, *moment),
+            Op::Until(moment) => *moment <= self.now || self.sleep(c, *moment - self.now),
             Op::Wait {
                 object,
                 timeout,
@@ -161,8 +160,7 @@ impl<W: Write + Seek> Model<W> {
                 self.threads[t].waits_for = Some(*object);
                 if let Some(timeout) = timeout {
                     let ns = timeout.sample(&mut self.threads[t].random).0;
-                    let due = self.now + self.base.ticks(ns);
-                    self.set_timer(t, due);
+                    self.set_timer(t, self.base.ticks(ns));
                 }
                 self.block(c, *reason)
             }
@@ -191,13 +189,13 @@ impl<W: Write + Seek> Model<W> {
                 file,
             } => {
                 let purpose = Purpose::Thread(t);
-                self.transfer(c, *disk, Transfer::new(*write, *bytes, *file, purpose));
+                self.transfer(c, *disk, Transfer::new(*write, *bytes, *file, purpose, false));
                 self.block(c, WaitReason::Executive)
             }
             Op::Fault { bytes, disk, file } => {
                 self.threads[t].waiting_since = self.now;
                 let purpose = Purpose::Thread(t);
-                self.transfer(c, *disk, Transfer::new(false, *bytes, *file, purpose));
+                self.transfer(c, *disk, Transfer::new(false, *bytes, *file, purpose, true));
                 self.block(c, WaitReason::WrPageIn)
             }
             Op::FaultDone { bytes, file } => {
@@ -241,10 +239,9 @@ impl<W: Write + Seek> Model<W> {
             }
             Op::Priority(priority) => {
                 let thread = &mut self.threads[t];
-                let old = std::mem::replace(&mut thread.base, *priority);
+                thread.base = *priority;
                 thread.foreground_boost = 0;
                 thread.unusual_boost = 0;
-                self.log_base_priority(c, t, old, *priority);
                 self.set_priority(c, t, *priority);
                 true
             }
@@ -308,16 +305,16 @@ impl<W: Write + Seek> Model<W> {
         thread.burst = self.base.ticks(ns).max(1);
     }
 
-    fn sleep(&mut self, c: usize, due: Time) -> bool {
+    fn sleep(&mut self, c: usize, delay: Time) -> bool {
         let t = self.cpus[c].thread;
-        self.set_timer(t, due);
+        self.set_timer(t, delay);
         self.block(c, WaitReason::DelayExecution)
     }
 
-    /// Readies the thread at the first clock interrupt that counts for it at or after `due`.
-    fn set_timer(&mut self, t: super::ThreadId, due: Time) {
+    /// Readies the thread at the clock interrupt that ends a wait of `delay`.
+    fn set_timer(&mut self, t: super::ThreadId, delay: Time) {
         let process = self.processes[self.threads[t].process].id;
-        let expiry = self.clock.expiry(due, process);
+        let expiry = self.clock.expiry(self.now, delay, process);
         self.agenda
             .push(expiry, Due::Timer(t, self.threads[t].wait));
     }

@@ -120,6 +120,19 @@ pub(crate) enum WaitReason {
     WrAlertByThreadId = 37,
 }
 
+impl WaitReason {
+    /// Whether it is a wait, and not that the thread could go on but may not.
+    pub(crate) fn is_wait(self) -> bool {
+        !matches!(
+            self,
+            WaitReason::WrQuantumEnd
+                | WaitReason::WrDispatchInt
+                | WaitReason::WrPreempted
+                | WaitReason::WrYieldExecution
+        )
+    }
+}
+
 /// A step as it is spelt: one of the verbs, and what goes with it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
