@@ -5,4 +5,11 @@
 //! Time is whole ticks of the trace's clock since the trace began: what is logged is what happened,
 //! with no rounding between the two. The same scenario and seed give the same bytes everywhere.
 
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the model logs, and is not there yet")
+)]
+#[cfg_attr(not(test), expect(unused_imports, reason = "likewise"))]
+mod log;
+mod time;
 pub mod windows;
