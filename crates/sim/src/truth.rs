@@ -228,6 +228,7 @@ pub(crate) struct Names<'a> {
     pub(crate) end: Time,
     /// Id and image of each process.
     pub(crate) processes: Vec<(u32, &'a str)>,
+    /// Every thread, with the idle one first.
     pub(crate) threads: Vec<ThreadSums<'a>>,
     /// `module!function` of each routine.
     pub(crate) routines: &'a [String],
@@ -311,6 +312,7 @@ impl Truth {
             threads: names
                 .threads
                 .iter()
+                .skip(1)
                 .map(|t| ThreadTruth {
                     thread_id: t.id,
                     process_id: names.processes[t.process].0,
@@ -375,7 +377,9 @@ impl WindowSums {
             fragments: sums.fragments,
             histogram_log2_us: sums.histogram.to_vec(),
         };
-        let totals = all.iter().map(|((kind, r), sums)| routine(kind, *r, None, sums));
+        let totals = all
+            .iter()
+            .map(|((kind, r), sums)| routine(kind, *r, None, sums));
         let by_cpu = self
             .routines
             .iter()

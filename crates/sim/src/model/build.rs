@@ -152,7 +152,10 @@ impl<'a> Builder<'a> {
             )));
         }
         if !(1..=LONGEST).contains(&document.duration.0) {
-            return Err(Fault::new(0..0, "a `duration` is more than nothing and at most a day"));
+            return Err(Fault::new(
+                0..0,
+                "a `duration` is more than nothing and at most a day",
+            ));
         }
         Ok(Builder {
             document,
@@ -188,7 +191,10 @@ impl<'a> Builder<'a> {
         }
         let clock_body = self.body(
             None,
-            vec![frames(&["ntoskrnl.exe!KiTimerExpiration", "ntoskrnl.exe!KiIdleLoop"])],
+            vec![frames(&[
+                "ntoskrnl.exe!KiTimerExpiration",
+                "ntoskrnl.exe!KiIdleLoop",
+            ])],
         )?;
         self.routine("ntoskrnl.exe!KiTimerExpiration")?;
         self.add_threads()?;
@@ -233,7 +239,11 @@ impl<'a> Builder<'a> {
         let count = self.topology.processors().len();
         let topology = self.topology.processors().to_vec();
         let siblings = (0..count)
-            .map(|c| (0..count).filter(|o| topology[*o].core == topology[c].core).collect())
+            .map(|c| {
+                (0..count)
+                    .filter(|o| topology[*o].core == topology[c].core)
+                    .collect()
+            })
             .collect();
         let near = (0..count).map(|c| nearest_first(&topology, c)).collect();
         let (shared_by, sharers) = shared_queues(machine.windows, &topology);
@@ -284,8 +294,8 @@ impl<'a> Builder<'a> {
             truth.gaps.insert(thread.process, Gap::default());
         }
         let page_file = self.file(r"C:\pagefile.sys");
-        let log = Log::new(out, computer, &document.record, self.modules)
-            .map_err(BuildError::Write)?;
+        let log =
+            Log::new(out, computer, &document.record, self.modules).map_err(BuildError::Write)?;
         let mut model = Model {
             now: 0,
             end,
@@ -593,7 +603,10 @@ impl<'a> Builder<'a> {
         if usize::from(cpu) < count {
             return Ok(cpu.into());
         }
-        let message = format!("there is no processor {cpu}: the machine has 0 to {}", count - 1);
+        let message = format!(
+            "there is no processor {cpu}: the machine has 0 to {}",
+            count - 1
+        );
         Err(Fault::new(0..0, message))
     }
 
@@ -786,7 +799,10 @@ impl<'a> Builder<'a> {
     }
 
     fn process(&self, name: &Name) -> Result<ProcessId, Fault> {
-        let process = self.processes.iter().position(|p| p.name == *name.get_ref());
+        let process = self
+            .processes
+            .iter()
+            .position(|p| p.name == *name.get_ref());
         process.ok_or_else(|| unknown("process", name))
     }
 
@@ -886,7 +902,10 @@ impl<'a> Builder<'a> {
 
     /// Threaded DPCs run in a thread of each processor at the highest priority.
     fn add_dpc_thread(&mut self, c: usize, object: usize) -> Result<(), Fault> {
-        let home = frames(&["ntoskrnl.exe!KiExecuteDpc", "ntoskrnl.exe!PspSystemThreadStartup"]);
+        let home = frames(&[
+            "ntoskrnl.exe!KiExecuteDpc",
+            "ntoskrnl.exe!PspSystemThreadStartup",
+        ]);
         let body = self.body(None, vec![home])?;
         let ops = [
             Op::Loop {
@@ -959,7 +978,11 @@ impl<'a> Builder<'a> {
                 .map_err(|e| Fault::new(0..0, format!("adapter `{}`: {e}", nic.name)))?;
             let stacks = nic.layers.iter().map(|layer| {
                 let stack = layer.frames.0.iter().cloned();
-                Frames(stack.chain(["ntoskrnl.exe!KiExecuteAllDpcs".into()]).collect())
+                Frames(
+                    stack
+                        .chain(["ntoskrnl.exe!KiExecuteAllDpcs".into()])
+                        .collect(),
+                )
             });
             let body = self.body(None, stacks.collect())?;
             let first = nic.layers[0].frames.0.last().cloned().unwrap_or_default();
@@ -1002,10 +1025,16 @@ impl<'a> Builder<'a> {
                 Fault::new(flow.nic.span(), format!("flow `{}`: {message}", flow.name))
             };
             if !(1..=MOST_PEERS).contains(&flow.peers) {
-                return Err(wrong(format!("1 to {MOST_PEERS} `peers`, not {}", flow.peers)));
+                return Err(wrong(format!(
+                    "1 to {MOST_PEERS} `peers`, not {}",
+                    flow.peers
+                )));
             }
             if flow.dscp > 63 {
-                return Err(wrong(format!("a `dscp` mark is 0 to 63, not {}", flow.dscp)));
+                return Err(wrong(format!(
+                    "a `dscp` mark is 0 to 63, not {}",
+                    flow.dscp
+                )));
             }
             let table = self.document.nics[nic]
                 .rss
@@ -1104,7 +1133,10 @@ impl<'a> Builder<'a> {
     ) -> Result<Option<Pace>, Fault> {
         let to = to.map_or(self.document.duration, |to| to);
         if to.0 < from.0 {
-            return Err(Fault::new(0..0, "something ends before it begins: `to` before `from`"));
+            return Err(Fault::new(
+                0..0,
+                "something ends before it begins: `to` before `from`",
+            ));
         }
         let pace = |every, count| Pace {
             from: self.base.ticks(from.0),
@@ -1159,9 +1191,7 @@ impl<'a> Builder<'a> {
         for action in &self.document.actions {
             use scenario::What as Said;
             let what = match &action.what {
-                Said::Set(name) => {
-                    What::Set(self.named(name, false, |object| object.set = true)?)
-                }
+                Said::Set(name) => What::Set(self.named(name, false, |object| object.set = true)?),
                 Said::Key(code) => What::Key(*code),
                 Said::Focus(name) => What::Focus(self.process(name)?),
                 Said::Freeze(name) => What::Freeze(self.process(name)?),
@@ -1213,14 +1243,23 @@ fn position<T>(list: &[T], name: &Name, of: impl Fn(&T) -> &String) -> Option<us
 }
 
 fn unknown(what: &str, name: &Name) -> Fault {
-    Fault::new(name.span(), format!("there is no {what} `{}`", name.get_ref()))
+    Fault::new(
+        name.span(),
+        format!("there is no {what} `{}`", name.get_ref()),
+    )
 }
 
 /// Bytes of a transfer or packet.
 fn small(bytes: u64) -> Result<u32, Fault> {
-    u32::try_from(bytes).ok().filter(|bytes| *bytes <= 1 << 30).ok_or_else(|| {
-        Fault::new(0..0, format!("{bytes} bytes are more than the GiB that one transfer can have"))
-    })
+    u32::try_from(bytes)
+        .ok()
+        .filter(|bytes| *bytes <= 1 << 30)
+        .ok_or_else(|| {
+            Fault::new(
+                0..0,
+                format!("{bytes} bytes are more than the GiB that one transfer can have"),
+            )
+        })
 }
 
 /// The machine's processors by their distance from one: core, node, the rest.
@@ -1249,11 +1288,14 @@ fn shared_queues(
     let mut shared_by = Vec::new();
     for (c, place) in topology.iter().enumerate() {
         let key = (place.group, place.node, place.number / 4);
-        let at = keys.iter().position(|other| *other == key).unwrap_or_else(|| {
-            keys.push(key);
-            sharers.push(CpuSet::default());
-            keys.len() - 1
-        });
+        let at = keys
+            .iter()
+            .position(|other| *other == key)
+            .unwrap_or_else(|| {
+                keys.push(key);
+                sharers.push(CpuSet::default());
+                keys.len() - 1
+            });
         sharers[at].insert(c);
         shared_by.push(Some(at));
     }

@@ -22,7 +22,12 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// The next time, or `None` when it is over.
-    pub(crate) fn next(&mut self, now: Time, ticks: impl Fn(u64) -> Time, random: &mut Random) -> Option<Time> {
+    pub(crate) fn next(
+        &mut self,
+        now: Time,
+        ticks: impl Fn(u64) -> Time,
+        random: &mut Random,
+    ) -> Option<Time> {
         let first = self.done == 0;
         self.done += 1;
         match self.count {
@@ -38,7 +43,11 @@ impl Pace {
             }
             None => {
                 let gap = ticks(self.every.sample(random).0).max(1);
-                let next = if first { self.from.max(now) + gap } else { now + gap };
+                let next = if first {
+                    self.from.max(now) + gap
+                } else {
+                    now + gap
+                };
                 (next < self.to).then_some(next)
             }
         }
@@ -68,7 +77,9 @@ impl<W: Write + Seek> Model<W> {
     pub(crate) fn device_next(&mut self, device: usize) {
         let base = self.base;
         let state = &mut self.devices[device];
-        let next = state.pace.next(self.now, |ns| base.ticks(ns), &mut state.when);
+        let next = state
+            .pace
+            .next(self.now, |ns| base.ticks(ns), &mut state.when);
         if let Some(next) = next {
             self.agenda.push(next, Due::Device(device as u16));
         }

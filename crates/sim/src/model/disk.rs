@@ -119,7 +119,13 @@ impl<W: Write + Seek> Model<W> {
         let (cpu, isr) = (state.cpu, &state.isr);
         let takes = self.base.ticks(isr.cost.sample(&mut state.random).0);
         let kind = Kind::MessageIsr(0xA0 + disk as u16, 0);
-        let work = Work::new(kind, isr.routine, isr.body, takes, Then::DiskDpc(disk, transfer));
+        let work = Work::new(
+            kind,
+            isr.routine,
+            isr.body,
+            takes,
+            Then::DiskDpc(disk, transfer),
+        );
         self.interrupt(cpu, work);
         self.serve(disk);
     }

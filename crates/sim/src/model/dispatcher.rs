@@ -67,16 +67,13 @@ impl<W: Write + Seek> Model<W> {
     /// or within the real-time priorities.
     fn boost(&mut self, t: ThreadId, boost: u8, cpu: usize) {
         let separation = self.quantum.separation;
+        let full = self.full_quantum(t);
         let thread = &mut self.threads[t];
-        if thread.quantum <= 0 {
-            thread.quantum = self.full_quantum(t);
-        }
-        let thread = &mut self.threads[t];
-        if thread.base >= REALTIME {
-            return;
+        // From 14 on, a fresh quantum is given instead of a boost.
+        if thread.quantum <= 0 || (14..REALTIME).contains(&thread.base) {
+            thread.quantum = full;
         }
         if thread.base >= 14 {
-            thread.quantum = self.full_quantum(t);
             return;
         }
         let foreground = match self.processes[thread.process].foreground {
@@ -459,7 +456,8 @@ impl<W: Write + Seek> Model<W> {
     pub(crate) fn scan_for_starving(&mut self) {
         let mut boosted = 0;
         for c in 0..self.cpus.len() {
-            let shared = self.shared_by[c].filter(|shared| self.sharers[*shared].lowest() == Some(c));
+            let shared =
+                self.shared_by[c].filter(|shared| self.sharers[*shared].lowest() == Some(c));
             let groups: &[_] = match self.scheduler.starvation_scans_groups {
                 true => &self.grouped[c],
                 false => &[],

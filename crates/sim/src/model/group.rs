@@ -60,7 +60,9 @@ impl Group {
             None => self.budget + 1 - self.used,
             Some(over) => self.step - over % self.step,
         };
-        let cap = self.cap.map_or(Time::MAX, |cap| cap.saturating_sub(self.used));
+        let cap = self
+            .cap
+            .map_or(Time::MAX, |cap| cap.saturating_sub(self.used));
         next_rank.min(cap).max(1)
     }
 }

@@ -78,7 +78,13 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    pub(crate) fn new(kind: Kind, routine: RoutineId, body: BodyId, takes: Time, then: Then) -> Work {
+    pub(crate) fn new(
+        kind: Kind,
+        routine: RoutineId,
+        body: BodyId,
+        takes: Time,
+        then: Then,
+    ) -> Work {
         let takes = takes.max(1);
         Work {
             kind,
@@ -219,10 +225,8 @@ impl<W: Write + Seek> Model<W> {
         cpu.dpcs_requested |= at_once;
         if !at_once {
             // The clock interrupt looks at the queue.
-            self.agenda.push(
-                tick.max(self.now + 1),
-                super::Due::DpcTick(target as u16),
-            );
+            self.agenda
+                .push(tick.max(self.now + 1), super::Due::DpcTick(target as u16));
         } else if target != c {
             self.poke(target);
         }
@@ -241,10 +245,10 @@ impl<W: Write + Seek> Model<W> {
     /// True if it must wait for another.
     pub(crate) fn threaded_dpc(&mut self, c: usize) -> bool {
         let now = self.now;
+        let t = self.cpus[c].thread;
         let Some(dpc) = self.cpus[c].threaded.front_mut() else {
             return true;
         };
-        let t = self.cpus[c].thread;
         if dpc.began == 0 {
             dpc.began = now.max(1);
             let (left, body) = (dpc.left, dpc.body);

@@ -277,7 +277,8 @@ impl<W: Write + Seek> Model<W> {
             }
             Due::StarvationScan => {
                 self.scan_for_starving();
-                self.agenda.push(self.now + self.base.ticks(1_000_000_000), due);
+                self.agenda
+                    .push(self.now + self.base.ticks(1_000_000_000), due);
             }
             Due::ThreadStart(t) => self.thread_starts(t),
             Due::Ranks => self.compare_all(),

@@ -266,8 +266,9 @@ impl<W: Write + Seek> Model<W> {
     fn round_trip(&mut self, flow: usize) -> Time {
         let state = &mut self.flows[flow];
         let random = &mut state.random;
-        let ns =
-            state.delay.sample(random).0 + state.think.sample(random).0 + state.delay.sample(random).0;
+        let ns = state.delay.sample(random).0
+            + state.think.sample(random).0
+            + state.delay.sample(random).0;
         self.base.ticks(ns).max(1)
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::io::{Seek, Write};
 
-use super::interrupt::Work;
 use super::interrupt::Kind;
+use super::interrupt::Work;
 use super::{Due, IDLE, Model, ThreadId};
 use crate::scenario::WaitReason;
 use crate::time::{NEVER, Time};
@@ -199,9 +199,7 @@ impl<W: Write + Seek> Model<W> {
             let thread = &self.threads[cpu.thread];
             let left = thread.quantum.max(0) as Time;
             cpu.quantum_end = self.clock.next_interrupt((now + left).max(now + 1));
-            let mut next = (now + thread.burst)
-                .min(cpu.quantum_end)
-                .min(cpu.slice_end);
+            let mut next = (now + thread.burst).min(cpu.quantum_end).min(cpu.slice_end);
             if let Some((stop, _)) = thread.stop {
                 next = next.min(stop);
             }

@@ -189,7 +189,11 @@ impl<W: Write + Seek> Model<W> {
                 file,
             } => {
                 let purpose = Purpose::Thread(t);
-                self.transfer(c, *disk, Transfer::new(*write, *bytes, *file, purpose, false));
+                self.transfer(
+                    c,
+                    *disk,
+                    Transfer::new(*write, *bytes, *file, purpose, false),
+                );
                 self.block(c, WaitReason::Executive)
             }
             Op::Fault { bytes, disk, file } => {
@@ -269,7 +273,7 @@ impl<W: Write + Seek> Model<W> {
             Op::Again(first) => {
                 let thread = &mut self.threads[t];
                 match thread.loops.last_mut() {
-                    Some(u32::MAX) => thread.next = *first,
+                    Some(left) if *left == u32::MAX => thread.next = *first,
                     Some(left) if *left > 0 => {
                         *left -= 1;
                         thread.next = *first;

@@ -60,7 +60,10 @@ impl<W: Write + Seek> Model<W> {
             self.agenda
                 .push(self.base.ticks(said.time.0), Due::Action(action as u16));
         }
-        if let Some(interval) = self.sampling.filter(|_| self.log.records(EventKind::Sample)) {
+        if let Some(interval) = self
+            .sampling
+            .filter(|_| self.log.records(EventKind::Sample))
+        {
             let cpus = self.cpus.len() as Time;
             for c in 0..cpus {
                 // Processors are not sampled all at once.
@@ -120,8 +123,7 @@ impl<W: Write + Seek> Model<W> {
         self.wake(c);
         self.settle(c);
         if self.now < self.cpus[c].awake_at {
-            self.agenda
-                .push(self.cpus[c].awake_at, Due::Poke(c as u16));
+            self.agenda.push(self.cpus[c].awake_at, Due::Poke(c as u16));
         }
     }
 
@@ -151,7 +153,7 @@ impl<W: Write + Seek> Model<W> {
             flows,
             ..
         } = &self.labels;
-        let threads = self.threads.iter().zip(names).skip(IDLE + 1);
+        let threads = self.threads.iter().zip(names);
         let names = Names {
             base: self.base,
             end,
@@ -186,9 +188,17 @@ impl<W: Write + Seek> Model<W> {
         let (session, command_line, _) = &self.labels.processes[p];
         let facts = Process {
             id: process.id,
-            parent: if p > SYSTEM { self.processes[SYSTEM].id } else { 0 },
+            parent: if p > SYSTEM {
+                self.processes[SYSTEM].id
+            } else {
+                0
+            },
             session: *session,
-            user: if p > SYSTEM { User::Person } else { User::LocalSystem },
+            user: if p > SYSTEM {
+                User::Person
+            } else {
+                User::LocalSystem
+            },
             image: &process.name,
             command_line,
             package: "",
@@ -212,7 +222,11 @@ impl<W: Write + Seek> Model<W> {
             service_tag: 0,
             name: &self.labels.threads[t],
         };
-        let cpu = if by == Who::NOBODY { 0 } else { thread.last_cpu };
+        let cpu = if by == Who::NOBODY {
+            0
+        } else {
+            thread.last_cpu
+        };
         self.log
             .thread(cpu as u16, self.now, life, &facts, by, None);
     }
@@ -267,12 +281,17 @@ impl<W: Write + Seek> Model<W> {
                 rank: old_rank,
                 wait_reason: if old == IDLE { 0 } else { reason as u8 },
                 user_wait: old != IDLE && from.process != SYSTEM && reason.is_wait(),
-                state: if old == IDLE { State::Running as u8 } else { from.state as u8 },
+                state: if old == IDLE {
+                    State::Running as u8
+                } else {
+                    from.state as u8
+                },
                 ideal_processor: from.ideal as u16,
                 qos: 0,
             },
             old_remaining_quantum: (self.base.cycles(from.quantum) / 1024)
-                .clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32,
+                .clamp(i64::from(i32::MIN), i64::from(i32::MAX))
+                as i32,
             new_wait_ticks: waited as u32,
             c_state,
         };
@@ -342,8 +361,7 @@ impl<W: Write + Seek> Model<W> {
     /// The profiling interrupt: what does the processor execute?
     pub(crate) fn sample(&mut self, c: usize) {
         if let Some(interval) = self.sampling {
-            self.agenda
-                .push(self.now + interval, Due::Sample(c as u16));
+            self.agenda.push(self.now + interval, Due::Sample(c as u16));
         }
         self.advance(c);
         let cpu = &self.cpus[c];
@@ -365,7 +383,11 @@ impl<W: Write + Seek> Model<W> {
         };
         let process = thread.process;
         let is_idle = t == IDLE && kind.is_none();
-        let stack = if is_idle { None } else { self.stack(c, body, part) };
+        let stack = if is_idle {
+            None
+        } else {
+            self.stack(c, body, part)
+        };
         self.log.sample(c as u16, self.now, &sample, stack);
         match t {
             IDLE => self.truth.idle_samples += 1,
@@ -495,10 +517,23 @@ impl<W: Write + Seek> Model<W> {
         if self.log.records(EventKind::Packet) {
             for packet in 0..delivery.packets {
                 let sequence = first.wrapping_add(packet * each);
-                self.log_packet(c, delivery.flow, delivery.peer, Direction::Receive, each, sequence);
+                self.log_packet(
+                    c,
+                    delivery.flow,
+                    delivery.peer,
+                    Direction::Receive,
+                    each,
+                    sequence,
+                );
             }
         }
-        self.log_traffic(c, delivery.flow, delivery.peer, Direction::Receive, delivery.bytes);
+        self.log_traffic(
+            c,
+            delivery.flow,
+            delivery.peer,
+            Direction::Receive,
+            delivery.bytes,
+        );
     }
 
     pub(crate) fn truth_received(&mut self, c: usize, delivery: &Delivery) {
@@ -530,14 +565,7 @@ impl<W: Write + Seek> Model<W> {
         self.truth.flows[flow].lost += 1;
     }
 
-    fn log_traffic(
-        &mut self,
-        c: usize,
-        flow: usize,
-        peer: u32,
-        direction: Direction,
-        bytes: u32,
-    ) {
+    fn log_traffic(&mut self, c: usize, flow: usize, peer: u32, direction: Direction, bytes: u32) {
         let state = &self.flows[flow];
         let traffic = Traffic {
             tcp: state.tcp,
@@ -547,7 +575,11 @@ impl<W: Write + Seek> Model<W> {
             local: state.local,
             remote: state.peer(peer),
             sequence: state.sequence,
-            connection: if state.tcp { 0xFFFF_C000_0000_0000 + flow as u64 * 0x1000 } else { 0 },
+            connection: if state.tcp {
+                0xFFFF_C000_0000_0000 + flow as u64 * 0x1000
+            } else {
+                0
+            },
         };
         self.log.traffic(c as u16, self.now, &traffic);
     }
@@ -569,7 +601,9 @@ impl<W: Write + Seek> Model<W> {
             Direction::Receive => (them, us, ROUTER_MAC, OUR_MAC, 0),
         };
         // Both addresses are of one family: the scenario was checked.
-        let Ok(tuple) = Tuple::new(from, to) else { return };
+        let Ok(tuple) = Tuple::new(from, to) else {
+            return;
+        };
         let frame = Frame {
             source_mac,
             destination_mac,
@@ -709,7 +743,11 @@ impl<W: Write + Seek> Model<W> {
             return HeldBy::StackPagedOut;
         }
         if let Some(work) = cpu.running.last() {
-            return if work.kind.is_isr() { HeldBy::Isr } else { HeldBy::Dpc };
+            return if work.kind.is_isr() {
+                HeldBy::Isr
+            } else {
+                HeldBy::Dpc
+            };
         }
         if cpu.thread == IDLE {
             return HeldBy::Idle;

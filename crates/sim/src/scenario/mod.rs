@@ -7,8 +7,8 @@ mod machine;
 mod program;
 mod world;
 
-pub use error::ScenarioError;
 pub(crate) use error::Fault;
+pub use error::ScenarioError;
 pub use load::{Override, Scenario};
 
 pub(crate) use machine::{CState, Machine, Scheduler};

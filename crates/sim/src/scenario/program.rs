@@ -222,7 +222,7 @@ impl TryFrom<RawStep> for Step {
             "release": release => |lock, _: Raw<'_>| ok(Verb::Release(lock)),
             "read": read => |bytes, raw: Raw<'_>| transfer(false, bytes, raw),
             "write": write => |bytes, raw: Raw<'_>| transfer(true, bytes, raw),
-            "fault": fault => |bytes, raw: Raw<'_>| Ok(Verb::Fault {
+            "fault": fault => |bytes, raw: Raw<'_>| Ok::<_, String>(Verb::Fault {
                 bytes,
                 disk: raw.disk.take().unwrap_or(0),
                 file: raw.file.take().ok_or("a `fault` needs its `file`")?,
@@ -250,7 +250,7 @@ impl TryFrom<RawStep> for Step {
             },
             "mark": mark => |mark, _: Raw<'_>| ok(Verb::Mark(mark)),
             "yield": yields => |yields, _: Raw<'_>| truly("yield", yields, Verb::Yield),
-            "repeat": repeat => |times, raw: Raw<'_>| Ok(Verb::Repeat {
+            "repeat": repeat => |times, raw: Raw<'_>| Ok::<_, String>(Verb::Repeat {
                 times: Some(times),
                 stop: raw.stop.take(),
                 steps: raw.steps.take().ok_or("a `repeat` needs its `steps`")?,
@@ -324,11 +324,18 @@ mod tests {
     fn a_step_does_one_thing() {
         assert!(matches!(
             step("wait = 'go'\nreason = 'WrQueue'").unwrap().verb,
-            Verb::Wait { reason: WaitReason::WrQueue, .. }
+            Verb::Wait {
+                reason: WaitReason::WrQueue,
+                ..
+            }
         ));
         assert!(matches!(
             step("read = '64 KiB'").unwrap().verb,
-            Verb::Transfer { bytes: Bytes(65_536), write: false, .. }
+            Verb::Transfer {
+                bytes: Bytes(65_536),
+                write: false,
+                ..
+            }
         ));
         assert!(matches!(
             step("resolution = false").unwrap().verb,

@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::{Frames, Name, Step};
 use super::Amount;
+use super::{Frames, Name, Step};
 use crate::quantity::{Bytes, Nanoseconds, Share};
 use crate::rss::Rss;
 
