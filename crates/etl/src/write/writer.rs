@@ -163,6 +163,7 @@ impl<W: Write + Seek> Writer<W> {
 
     /// Notes that a CPU could not log something. The header will count it. The loss lies between
     /// two of the CPU's buffers: the present one, if any, is written, and the next one is marked.
+    /// If no event follows on the CPU, only the header tells of it.
     ///
     /// Windows may also say it in events: [`super::companion`] has them.
     ///
@@ -189,13 +190,6 @@ impl<W: Write + Seek> Writer<W> {
     /// # Errors
     /// If the output fails.
     pub fn finish(mut self) -> Result<W, WriteError> {
-        for cpu in 0..self.session.processors {
-            let buffer = &self.cpus[usize::from(cpu)];
-            if buffer.bytes.is_empty() && buffer.flags != 0 {
-                // What was lost after the last event is marked by a buffer without events.
-                self.open(cpu);
-            }
-        }
         let is_open = |cpu: &u16| !self.cpus[usize::from(*cpu)].bytes.is_empty();
         let open: Vec<u16> = (0..self.session.processors).filter(is_open).collect();
         for (i, cpu) in open.iter().enumerate() {
@@ -344,6 +338,8 @@ impl<W: Write + Seek> Writer<W> {
     /// Writes a buffer whose records follow the room for its header in `bytes`.
     fn write_buffer(&mut self, head: BufferHead, bytes: &mut Vec<u8>) -> Result<(), WriteError> {
         let mut head = head;
+        // Some readers want the last record padded, too.
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
         let valid = bytes.len() as u32;
         if self.session.is_relogged() {
             head.logger = 0;
