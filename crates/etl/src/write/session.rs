@@ -24,6 +24,8 @@ pub struct Session {
     pub raw_start: i64,
     /// Session start.
     pub start: i64,
+    /// Session end; `None` for the time of the last event.
+    pub end: Option<i64>,
     /// Boot time.
     pub boot: i64,
     /// Operating system version.
@@ -74,6 +76,7 @@ impl Default for Session {
             perf_frequency: 10_000_000,
             raw_start: 0,
             start: 0,
+            end: None,
             boot: 0,
             os_version: (10, 0),
             os_build: 0,
@@ -99,12 +102,13 @@ impl Default for Session {
 impl From<&LogFileHeader> for Session {
     /// The session that a log's header tells of, to write some of its events anew. The clock is
     /// the same, so raw times keep their meaning. How the log was stored is not taken over: mode
-    /// and sizes are those of [`Session::default`], except the buffer size if it can be written.
+    /// and end are those of [`Session::default`], and buffers are at least as large.
     fn from(header: &LogFileHeader) -> Session {
         let default = Session::default();
-        let buffer_size = Some(header.buffer_size)
-            .filter(|size| can_be_buffer_size(*size))
-            .unwrap_or(default.buffer_size);
+        let buffer_size = header
+            .buffer_size
+            .clamp(MIN_BUFFER, MAX_BUFFER)
+            .next_power_of_two();
         let clock = header.clock();
         Session {
             buffer_size,
@@ -133,14 +137,14 @@ impl From<&LogFileHeader> for Session {
 /// The index in a buffer's header has 11 bits, all ones among them unused.
 const MAX_PROCESSORS: u16 = 0x7FF;
 
-fn can_be_buffer_size(size: u32) -> bool {
-    size.is_power_of_two() && (1 << 10..=16 << 20).contains(&size)
-}
+const MIN_BUFFER: u32 = 1 << 10;
+const MAX_BUFFER: u32 = 16 << 20;
 
 impl Session {
     pub(super) fn check(&self) -> Result<(), WriteError> {
         let refuse = |why| Err(WriteError::BadSession(why));
-        if !can_be_buffer_size(self.buffer_size) {
+        let size = self.buffer_size;
+        if !size.is_power_of_two() || !(MIN_BUFFER..=MAX_BUFFER).contains(&size) {
             return refuse("buffer size is no power of two from 1 KiB to 16 MiB");
         }
         if self.processors == 0 || self.processors > MAX_PROCESSORS {

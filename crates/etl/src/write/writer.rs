@@ -197,7 +197,10 @@ impl<W: Write + Seek> Writer<W> {
             let flags = if last { flag::FLUSH_MARKER } else { 0 };
             self.flush(*cpu, self.last_time, flags)?;
         }
-        self.totals.end = self.clock.to_filetime(self.last_time);
+        self.totals.end = match self.session.end {
+            Some(end) => end,
+            None => self.clock.to_filetime(self.last_time),
+        };
         self.out.seek(SeekFrom::Start(0))?;
         self.totals.buffers_written -= 1;
         self.write_header()?;
