@@ -16,6 +16,7 @@ pub mod quantum;
 pub mod random;
 pub mod rss;
 pub mod scenario;
+pub mod shipped;
 mod time;
 pub mod topology;
 pub mod truth;
@@ -85,15 +86,18 @@ pub struct FunctionTruth {
 /// Runs a scenario with `seed` (its own if absent), writes its trace to `out` from its present
 /// position, which must be the start, and returns the output and what really happened.
 ///
+/// `go_on` is asked now and then, with the share that is done (0 to 1), whether to go on.
+///
 /// # Errors
-/// If the output fails, or the scenario cannot go on.
+/// If the output fails, the scenario cannot go on, or `go_on` says no.
 pub fn simulate<W: Write + Seek>(
     scenario: &Scenario,
     seed: Option<u64>,
     out: W,
+    mut go_on: impl FnMut(f64) -> bool,
 ) -> Result<(W, Truth), RunError> {
     let seed = seed.unwrap_or(scenario.seed());
-    let outcome = model::build(&scenario.document, seed, out)?.run()?;
+    let outcome = model::build(&scenario.document, seed, out)?.run(&mut go_on)?;
     let modules = outcome.modules.iter().map(|module| ModuleTruth {
         path: module.path.clone(),
         pdb: module.pdb_file.clone(),

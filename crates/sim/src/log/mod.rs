@@ -160,6 +160,7 @@ impl<W: Write + Seek> Log<W> {
             name: "NT Kernel Logger".into(),
             log_file: r"C:\Traces\simulated.etl".into(),
             compressed: recording.compressed,
+            ..Session::default()
         };
         let mut log = Log {
             writer: Writer::new(out, session)?,

@@ -59,6 +59,9 @@ pub(crate) type RoutineId = usize;
 /// Index of what a stack shows.
 pub(crate) type BodyId = usize;
 
+/// Things that happen between two looks at whether to go on.
+const STEP: u32 = 1 << 16;
+
 /// The idle thread, and the process that it belongs to.
 pub(crate) const IDLE: ThreadId = 0;
 
@@ -195,6 +198,9 @@ pub enum RunError {
     /// The trace cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// Whoever asked for it wanted no more.
+    #[error("stopped")]
+    Stopped,
     /// The scenario cannot go on.
     #[error("the scenario cannot go on: {0}")]
     Stuck(String),
@@ -202,8 +208,12 @@ pub enum RunError {
 
 impl<W: Write + Seek> Model<W> {
     /// Runs the scenario to its end.
-    pub(crate) fn run(mut self) -> Result<Outcome<W>, RunError> {
+    pub(crate) fn run(
+        mut self,
+        go_on: &mut dyn FnMut(f64) -> bool,
+    ) -> Result<Outcome<W>, RunError> {
         self.start();
+        let mut happened: u32 = 0;
         while let Some((time, due)) = self.agenda.pop() {
             if time >= self.end {
                 break;
@@ -220,6 +230,10 @@ impl<W: Write + Seek> Model<W> {
                 self.now = time;
             }
             self.happen(due);
+            happened = happened.wrapping_add(1);
+            if happened.is_multiple_of(STEP) && !go_on(self.done()) {
+                return Err(RunError::Stopped);
+            }
             if self.log.failed() || self.failure.is_some() {
                 break;
             }
@@ -229,6 +243,13 @@ impl<W: Write + Seek> Model<W> {
             }
         }
         self.finish()
+    }
+
+    /// The share that is done, of the time or of the events.
+    fn done(&self) -> f64 {
+        let time = self.now as f64 / self.end as f64;
+        let events = self.log.events() as f64 / self.most_events as f64;
+        time.max(events).min(1.0)
     }
 
     fn happen(&mut self, due: Due) {
