@@ -445,6 +445,23 @@ mod tests {
     }
 
     #[test]
+    fn paths_are_the_devices() {
+        let mut modules = Modules::new(Windows::Ten);
+        modules
+            .set_path(Some(40), "game.exe", r"C:\Games\game.exe")
+            .unwrap();
+        modules.map(Some(40), "lsass.exe").unwrap();
+        let paths: Vec<_> = modules.of_process(40).map(|m| m.path.as_str()).collect();
+        assert_eq!(
+            paths,
+            [
+                r"\Device\HarddiskVolume3\Games\game.exe",
+                r"\Device\HarddiskVolume3\Windows\System32\lsass.exe"
+            ]
+        );
+    }
+
+    #[test]
     fn what_a_module_is_follows_from_its_name() {
         let one = |before: &[&str], windows| {
             let mut modules = Modules::new(windows);

@@ -65,7 +65,8 @@ impl<W: Write + Seek> Log<W> {
         old: u32,
         new: u32,
     ) {
-        let payload = Vec::with_capacity(12).u32(session).u32(old).u32(new);
+        let mut payload = Vec::with_capacity(12);
+        payload.u32(session).u32(old).u32(new);
         let user_activity = 0x2_0000;
         let event = descriptor(26, 0, 0, user_activity);
         self.provider(EventKind::Focus, WIN32K, event, cpu, time, by, &payload);
@@ -73,7 +74,8 @@ impl<W: Write + Seek> Log<W> {
 
     /// Logs that a process is frozen or thawed (Kernel-Process 11 and 12).
     pub(crate) fn freeze(&mut self, cpu: u16, time: Time, by: Who, process: u32, frozen: bool) {
-        let payload = Vec::with_capacity(4).u32(process);
+        let mut payload = Vec::with_capacity(4);
+        payload.u32(process);
         // Version 1 adds when the process was created; since which build is not known.
         let (id, opcode) = if frozen { (11, 1) } else { (12, 2) };
         let process_freeze = 0x200;
@@ -101,7 +103,8 @@ impl<W: Write + Seek> Log<W> {
         ignored: bool,
     ) {
         let says_ignored = self.computer.windows >= Windows::Eleven23H2;
-        let mut payload = Vec::new()
+        let mut payload = Vec::new();
+        payload
             .u32(resolution)
             .u32(by.process)
             .u16(application.encode_utf16().count() as u16)
@@ -109,7 +112,7 @@ impl<W: Write + Seek> Log<W> {
             // It works for no service.
             .u32(0);
         if says_ignored {
-            payload = payload.u32(ignored.into());
+            payload.u32(ignored.into());
         }
         let event = descriptor(63, if says_ignored { 2 } else { 1 }, 0, 0);
         self.provider(
@@ -125,7 +128,8 @@ impl<W: Write + Seek> Log<W> {
 
     /// Logs the timer resolution from now on, in 100 ns (Kernel-Power 95).
     pub(crate) fn timer_resolution(&mut self, cpu: u16, time: Time, by: Who, resolution: u32) {
-        let payload = Vec::with_capacity(4).u32(resolution);
+        let mut payload = Vec::with_capacity(4);
+        payload.u32(resolution);
         let event = descriptor(95, 0, 0, 0);
         self.provider(
             EventKind::TimerResolution,
@@ -140,7 +144,8 @@ impl<W: Write + Seek> Log<W> {
 
     /// Logs that the machine goes to sleep (Kernel-Power 42); `state` is 4 for S3, 5 for S4.
     pub(crate) fn sleep(&mut self, cpu: u16, time: Time, by: Who, state: u32) {
-        let payload = Vec::with_capacity(8).u32(state).u32(state);
+        let mut payload = Vec::with_capacity(8);
+        payload.u32(state).u32(state);
         self.provider(
             EventKind::Sleep,
             KERNEL_POWER,
@@ -155,7 +160,8 @@ impl<W: Write + Seek> Log<W> {
     /// Logs that the machine has resumed from the state (Kernel-Power 107).
     pub(crate) fn resume(&mut self, cpu: u16, time: Time, by: Who, state: u32) {
         let working = 1;
-        let payload = Vec::with_capacity(12).u32(working).u32(working).u32(state);
+        let mut payload = Vec::with_capacity(12);
+        payload.u32(working).u32(working).u32(state);
         self.provider(
             EventKind::Sleep,
             KERNEL_POWER,
@@ -191,15 +197,13 @@ impl<W: Write + Seek> Log<W> {
         };
         let mut payload = std::mem::take(&mut self.packet);
         payload.clear();
-        payload = payload
+        payload
             .u32(interface)
             .u32(interface)
             .u32(frame.len() as u32)
             .bytes(frame);
-        if self.computer.windows > Windows::Seven {
-            // No flow is offloaded.
-            payload = payload.u64(0).u64(0);
-        }
+        // No flow is offloaded. Which builds began to say so is not known.
+        payload.u64(0).u64(0);
         let event = descriptor(1001, 0, 0, ETHERNET | START | END | way);
         self.provider(
             EventKind::Packet,
@@ -215,7 +219,8 @@ impl<W: Write + Seek> Log<W> {
 
     /// Logs that a key was pressed (UIforETW's Multi-Input 404).
     pub(crate) fn key_down(&mut self, cpu: u16, time: Time, by: Who, key: u32, name: &str) {
-        let payload = Vec::new().u32(key).narrow(name).u32(1).u32(0);
+        let mut payload = Vec::new();
+        payload.u32(key).narrow(name).u32(1).u32(0);
         let event = descriptor(404, 0, 0, 0);
         self.provider(EventKind::KeyDown, INPUT, event, cpu, time, by, &payload);
     }
