@@ -1,8 +1,11 @@
-"""Counts the events of a trace with dissect.etl, an external program here (AGPL; nothing of it is linked)."""
+"""Counts the events of a trace by kind of header with dissect.etl, an external program here (AGPL; nothing of it is linked)."""
 
 import sys
+from collections import Counter
 
 from dissect.etl import ETL
 
 with open(sys.argv[1], "rb") as file:
-    print(sum(1 for _ in ETL(file)))
+    counts = Counter(type(event.header).__name__ for event in ETL(file))
+for kind, count in counts.items():
+    print(kind, count)

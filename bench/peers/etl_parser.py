@@ -1,21 +1,23 @@
-"""Counts the events of a trace with etl-parser."""
+"""Counts the events of a trace by kind of header with etl-parser, which leaves out those of the header buffer."""
 
 import sys
+from collections import Counter
 
 from etl.etl import IEtlFileObserver, build_from_stream
 
 
-class Counter(IEtlFileObserver):
-    count = 0
+class Kinds(IEtlFileObserver):
+    counts = Counter()
 
-    def one(self, _event):
-        self.count += 1
+    def one(self, event):
+        self.counts[type(event).__name__] += 1
 
     on_system_trace = on_perfinfo_trace = on_trace_record = on_event_record = on_win_trace = one
 
 
 with open(sys.argv[1], "rb") as file:
     trace = build_from_stream(file.read())
-counter = Counter()
-trace.parse(counter)
-print(counter.count)
+kinds = Kinds()
+trace.parse(kinds)
+for kind, count in kinds.counts.items():
+    print(kind, count)

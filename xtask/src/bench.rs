@@ -1,8 +1,6 @@
 //! `cargo xtask bench`: how fast laglab is, beside a peer or a physical limit.
 
-use std::path::PathBuf;
-
-use crate::command;
+use crate::{command, peers};
 
 /// Builds laglab for release, runs the benchmarks of `bench/` and keeps their report in
 /// `bench/runs/`, named by date and machine.
@@ -30,7 +28,7 @@ pub(crate) fn run() -> Result<(), String> {
         .arg(release.join("laglab"))
         .arg(scratch.join("files"))
         .arg(&data);
-    bench.arg(peers(&scratch)?);
+    bench.arg(peers::install()?);
     let results = command::read(&mut bench)?;
     let line = |program: &str, arguments: &[&str]| -> String {
         let text = command::read(command::program(program).args(arguments)).unwrap_or_default();
@@ -81,25 +79,4 @@ fn machine() -> String {
         "{model}, {threads} threads{memory}, {}",
         std::env::consts::OS
     )
-}
-
-/// A Python with the peers installed, in a virtual environment of its own.
-fn peers(scratch: &std::path::Path) -> Result<PathBuf, String> {
-    let python = scratch.join("peers/bin/python");
-    if !python.is_file() {
-        command::run(
-            command::program("python3")
-                .args(["-m", "venv"])
-                .arg(scratch.join("peers")),
-        )?;
-        command::run(command::program(&python).args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "etl-parser==1.0.1",
-            "dissect.etl==3.14",
-        ]))?;
-    }
-    Ok(python)
 }

@@ -4,6 +4,7 @@
 mod bench;
 mod command;
 mod demo;
+mod peers;
 mod test;
 mod tidy;
 mod wine;
@@ -16,7 +17,7 @@ Usage: cargo xtask <COMMAND>
 Commands:
   demo [PATH...]  build laglab and explain the traces at PATH, or one that shows what it can do
   test [--quick]  everything that must hold before a change goes in; --quick leaves out
-                  the dependency check and the Windows half
+                  the dependency check, other people's readers and the Windows half
   tidy            check that the repository keeps its own rules
   bench           measure, and compare with the last committed run
 ";

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use crate::command::{self, cargo, program, root, target};
-use crate::tidy;
 use crate::wine::{self, Wine};
+use crate::{peers, tidy};
 
 /// cargo-deny at the version whose verdicts `deny.toml` was written for.
 const CARGO_DENY: &str = "0.20.2";
@@ -17,7 +17,7 @@ const MACOS: &str = "aarch64-apple-darwin";
 pub(crate) enum Extent {
     /// All of it.
     Everything,
-    /// What needs nothing but cargo: no dependency check, no Windows.
+    /// What needs nothing but cargo: no dependency check, no independent readers, no Windows.
     Quick,
 }
 
@@ -41,6 +41,7 @@ pub(crate) fn run(extent: Extent) -> Result<(), String> {
     }
     if extent == Extent::Everything {
         step("dependencies", dependencies)?;
+        step("independent readers", peers::agree)?;
         // Nothing here can link or run for macOS; that it compiles is worth knowing.
         step("macOS: compiles", || {
             command::run(&mut cargo(&["check", "--workspace", "--target", MACOS]))

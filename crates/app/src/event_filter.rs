@@ -172,8 +172,18 @@ impl Filter {
         )
     }
 
+    /// # Errors
+    /// If no time is in the range.
+    pub(crate) fn check(&self, clock: &Clock) -> Result<(), String> {
+        let (from, to) = self.range(clock);
+        match from > to {
+            true => Err("--from is later than --to: no event can be between".to_owned()),
+            false => Ok(()),
+        }
+    }
+
     /// Whether processes and threads must be known to decide.
-    fn asks_for_ids(&self) -> bool {
+    pub(crate) fn asks_for_ids(&self) -> bool {
         !(self.pid.is_empty() && self.process.is_empty() && self.tid.is_empty())
     }
 
@@ -205,13 +215,26 @@ impl Filter {
         provider && event
     }
 
-    fn wants_ids(&self, event: &Event<'_>, decoded: &Decoded<'_>, known: &Processes) -> bool {
+    /// Whether kinds of events are picked.
+    pub(crate) fn asks_for_kinds(&self) -> bool {
+        !(self.provider.is_empty() && self.event.is_empty())
+    }
+
+    /// Whether the event is of a wanted thread, of which `running` is one that it is of, too.
+    fn wants_ids(
+        &self,
+        event: &Event<'_>,
+        decoded: &Decoded<'_>,
+        known: &Processes,
+        running: Option<u32>,
+    ) -> bool {
         let time_ns = event.time_ns();
         let fields = &decoded.fields.values;
         let threads = || {
             known_id(event.thread_id())
                 .into_iter()
                 .chain(threads_in(fields))
+                .chain(running)
         };
         let processes = || {
             known_id(event.process_id())
@@ -263,30 +286,51 @@ impl<'a> Sieve<'a> {
 
     /// What the event says, if it is wanted.
     pub(crate) fn pass<'e>(&mut self, event: &Event<'e>) -> Option<Decoded<'e>> {
+        if !self.is_of_kind(event) {
+            return None;
+        }
+        let decoded = self.decoder.decode(event);
+        self.is_of_process(event, &decoded, None).then_some(decoded)
+    }
+
+    /// Whether the event is wanted, if the CPU was running that thread.
+    pub(crate) fn passes(&mut self, event: &Event<'_>, running: Option<u32>) -> bool {
+        self.is_of_kind(event)
+            && (!self.filter.asks_for_ids()
+                || self.is_of_process(event, &self.decoder.decode(event), running))
+    }
+
+    fn is_of_process(
+        &self,
+        event: &Event<'_>,
+        decoded: &Decoded<'_>,
+        running: Option<u32>,
+    ) -> bool {
+        let filter = self.filter;
+        !filter.asks_for_ids() || filter.wants_ids(event, decoded, self.processes, running)
+    }
+
+    /// Whether the event is of a wanted time, CPU and kind.
+    pub(crate) fn is_of_kind(&mut self, event: &Event<'_>) -> bool {
         const MAX_KINDS: usize = 1 << 16;
         let (from, to) = self.range;
         let time_ns = event.time_ns();
         let cpu = &self.filter.cpu;
         if time_ns < from || time_ns > to || !cpu.is_empty() && !cpu.contains(&event.cpu()) {
-            return None;
+            return false;
         }
-        if !(self.filter.provider.is_empty() && self.filter.event.is_empty()) {
-            let key = Key::of(event);
-            if self.kinds.len() >= MAX_KINDS {
-                self.kinds.clear();
-            }
-            let (filter, decoder) = (self.filter, self.decoder);
-            let wanted = self
-                .kinds
-                .entry(key)
-                .or_insert_with(|| filter.wants_kind(key, &decoder.identify(event)));
-            if !*wanted {
-                return None;
-            }
+        if !self.filter.asks_for_kinds() {
+            return true;
         }
-        let decoded = self.decoder.decode(event);
-        (!self.filter.asks_for_ids() || self.filter.wants_ids(event, &decoded, self.processes))
-            .then_some(decoded)
+        let key = Key::of(event);
+        if self.kinds.len() >= MAX_KINDS {
+            self.kinds.clear();
+        }
+        let (filter, decoder) = (self.filter, self.decoder);
+        *self
+            .kinds
+            .entry(key)
+            .or_insert_with(|| filter.wants_kind(key, &decoder.identify(event)))
     }
 }
 

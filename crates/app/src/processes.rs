@@ -7,7 +7,9 @@ use events::{Decoder, Value};
 
 use crate::key::Key;
 use crate::lives::{Lives, Sign};
-use crate::pass::Collect;
+use crate::metadata;
+use crate::pass::{self, Collect};
+use crate::watch::{Interrupted, Watch};
 
 const PROCESS_GROUP: u8 = 0x03;
 const THREAD_GROUP: u8 = 0x05;
@@ -54,6 +56,11 @@ enum Subject {
     Thread,
 }
 
+/// Whether an event tells of a beginning or an end of a process or a thread.
+pub(crate) fn is_life(event: &Event<'_>) -> bool {
+    tells_of(event).is_some()
+}
+
 fn tells_of(event: &Event<'_>) -> Option<(Subject, Sign)> {
     let (group, opcode) = match event.hook() {
         Some(hook) => {
@@ -98,6 +105,18 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
+    /// Learns what the trace says about processes and, for `decoder`, about meanings, wherever in it
+    /// that stands.
+    ///
+    /// # Errors
+    /// If the user wants the work to stop.
+    pub(crate) fn learn(decoder: &mut Decoder, trace: &Trace) -> Result<Processes, Interrupted> {
+        let watch = Watch::new("looking for metadata", trace.size_bytes());
+        let (preparation, _) = pass::collect::<Preparation>(trace, &watch)?;
+        metadata::learn(decoder, trace, preparation.metadata);
+        Ok(Processes::read(decoder, trace, &preparation.lives))
+    }
+
     /// Reads them from the given buffers.
     pub(crate) fn read(decoder: &Decoder, trace: &Trace, buffers: &[u32]) -> Processes {
         let mut processes = Processes::default();

@@ -153,7 +153,7 @@ fn whoever_stops_reading_is_not_told_off() {
 
 #[test]
 fn every_command_has_help_with_examples_and_every_shell_completions() {
-    for command in ["info", "stats", "events", "completions"] {
+    for command in ["info", "stats", "events", "trim", "completions"] {
         assert!(program::text(&[command, "--help"]).contains("Examples:"));
     }
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {

@@ -253,7 +253,7 @@ fn message_time(record: &[u8]) -> Option<i64> {
 }
 
 /// What an EVENT_HEADER event's descriptor says (`EVENT_DESCRIPTOR`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Descriptor {
     /// Event id; 0 for most TraceLogging events.
     pub id: u16,

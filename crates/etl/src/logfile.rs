@@ -167,6 +167,8 @@ impl LogFileHeader {
 
 /// `LogFileMode` bits (`EVENT_TRACE_*_MODE`).
 pub mod mode {
+    /// Buffers follow each other in the file.
+    pub const SEQUENTIAL: u32 = 0x1;
     /// Buffers wrap around in the file.
     pub const CIRCULAR: u32 = 0x2;
     /// A new session may be appended to the file.
@@ -186,7 +188,7 @@ pub mod mode {
 
     /// Every mode bit with its name.
     pub const NAMES: &[(u32, &str)] = &[
-        (0x1, "SEQUENTIAL"),
+        (SEQUENTIAL, "SEQUENTIAL"),
         (CIRCULAR, "CIRCULAR"),
         (APPEND, "APPEND"),
         (0x8, "NEWFILE"),

@@ -9,7 +9,7 @@ use crate::guid::Guid;
 use crate::trace::Trace;
 
 /// The class of events that say what a real-time session lost (`RTLostEvent` and its like).
-const LOST_EVENT: Guid = Guid::new(
+pub(crate) const LOST_EVENT: Guid = Guid::new(
     0x6a39_9ae0,
     0x4bc6,
     0x4de9,

@@ -2,8 +2,12 @@
 
 use std::io::Cursor;
 
-use etl::write::{KernelEvent, ProviderEvent, Session, WriteError, Writer};
-use etl::{Descriptor, Guid, HeaderKind, Trace};
+use std::time::Duration;
+
+use etl::write::{
+    ClassicEvent, KernelEvent, Loss, PartitionInfo, ProviderEvent, Session, WriteError, Writer,
+};
+use etl::{Descriptor, Guid, HeaderKind, Trace, mode};
 use testdata::Rng;
 
 /// One event as it was written.
@@ -32,14 +36,36 @@ fn session(processors: u16, compressed: bool) -> Session {
     }
 }
 
-/// Writes `count` random events and returns them in the order in which they must come back.
-fn write(
-    rng: &mut Rng,
-    processors: u16,
-    compressed: bool,
-    count: usize,
-) -> (Vec<u8>, Vec<Written>) {
-    let mut writer = Writer::new(Cursor::new(Vec::new()), session(processors, compressed)).unwrap();
+/// A session that differs from [`session`] in all that a log's bytes hang on.
+fn random_session(rng: &mut Rng, compressed: bool) -> Session {
+    let milliseconds = 1 + rng.below(100) as u64;
+    Session {
+        buffer_size: 1 << (10 + rng.below(5)),
+        perf_frequency: [1, 3_579_545, 10_000_000, 2_996_000_000][rng.below(4)],
+        mode: [mode::SEQUENTIAL, mode::SEQUENTIAL | mode::RELOG][rng.below(2)],
+        flush_interval: (rng.below(2) == 0).then(|| Duration::from_millis(milliseconds)),
+        partition: (rng.below(2) == 0).then(PartitionInfo::default),
+        ..session(1 + rng.below(20) as u16, compressed)
+    }
+}
+
+/// What a log says was lost, and how many of its buffers are marked so.
+#[derive(Debug, Default, PartialEq)]
+struct Lost {
+    events: u32,
+    buffers: u32,
+    marks_of_events: u64,
+    marks_of_buffers: u64,
+}
+
+/// Writes `count` random events and returns them in the order in which they must come back, with
+/// what was lost among them.
+fn write(rng: &mut Rng, session: Session, count: usize) -> (Vec<u8>, Vec<Written>, Lost) {
+    let processors = session.processors;
+    let mut writer = Writer::new(Cursor::new(Vec::new()), session).unwrap();
+    let mut lost = Lost::default();
+    // Marks that the next buffer of each CPU will have.
+    let mut pending = vec![(0, 0); processors.into()];
     let mut events = Vec::new();
     let mut time = 1_000;
     for _ in 0..count {
@@ -65,12 +91,41 @@ fn write(
             time,
             thread: event.thread,
         };
-        match rng.below(3) {
+        if rng.below(200) == 0 {
+            let loss = Loss {
+                events: 1 + rng.below(100) as u32,
+                buffers: rng.below(2) as u32,
+            };
+            let cpu = rng.below(processors.into()) as u16;
+            writer.lose(cpu, loss).unwrap();
+            lost.events += loss.events;
+            lost.buffers += loss.buffers;
+            let (events, buffers) = pending[usize::from(cpu)];
+            pending[usize::from(cpu)] = (events | 1, buffers | u64::from(loss.buffers));
+        }
+        let (events_mark, buffers_mark) = std::mem::take(&mut pending[usize::from(cpu)]);
+        lost.marks_of_events += events_mark;
+        lost.marks_of_buffers += buffers_mark;
+        match rng.below(4) {
             0 => writer.kernel(cpu, kernel(&event), &event.payload).unwrap(),
             1 => {
                 event.kind = HeaderKind::System64;
                 event.thread = Some(thread);
                 writer.kernel(cpu, kernel(&event), &event.payload).unwrap();
+            }
+            2 => {
+                event.kind = HeaderKind::Full64;
+                event.thread = Some(thread);
+                event.hook_or_id = u16::from(words as u8);
+                let header = ClassicEvent {
+                    class: Guid([9; 16]),
+                    opcode: words as u8,
+                    version: 3,
+                    time,
+                    thread_id: thread.0,
+                    process_id: thread.1,
+                };
+                writer.classic(cpu, header, &event.payload).unwrap();
             }
             _ => {
                 event.kind = HeaderKind::EventHeader64;
@@ -108,26 +163,30 @@ fn write(
         events.push(event);
     }
     events.sort_by_key(|e| (e.time, e.cpu));
-    (writer.finish().unwrap().into_inner(), events)
+    (writer.finish().unwrap().into_inner(), events, lost)
 }
 
-fn read(bytes: Vec<u8>) -> Vec<Written> {
+/// The events of a log but for the session's own, and what it says was lost.
+fn read(bytes: Vec<u8>) -> (Vec<Written>, Lost) {
     let trace = Trace::from_sources(vec![("made".into(), Box::new(bytes))]).unwrap();
     let header = trace.header().unwrap();
-    assert_eq!(header.buffers_written as usize, trace.buffers().len());
     assert!(header.end.is_some());
     assert_eq!(header.session, "round trip");
     let mut walk = trace.events();
     let mut events = Vec::new();
     while let Some(e) = walk.next() {
-        if e.hook() == Some(0) {
+        if e.hook().is_some_and(|hook| hook >> 8 == 0) {
             continue;
         }
         events.push(Written {
             time: e.raw_time(),
             cpu: e.cpu(),
             kind: e.kind(),
-            hook_or_id: e.hook().or(e.descriptor().map(|d| d.id)).unwrap(),
+            hook_or_id: e
+                .hook()
+                .or(e.descriptor().map(|d| d.id))
+                .or(e.opcode().map(u16::from))
+                .unwrap(),
             thread: e.thread_id().zip(e.process_id()),
             items: e
                 .extended_items()
@@ -136,18 +195,28 @@ fn read(bytes: Vec<u8>) -> Vec<Written> {
             payload: e.payload().to_vec(),
         });
     }
-    assert!(walk.damage().is_empty() && trace.damage().is_empty());
-    events
+    assert!(walk.damage().is_empty());
+    let damage = trace.damage();
+    assert_eq!(damage.counts().len(), 0);
+    assert_eq!(damage.missing_sequence_numbers, 0);
+    let lost = Lost {
+        events: header.events_lost,
+        buffers: header.buffers_lost,
+        marks_of_events: damage.buffers_marking_lost_events,
+        marks_of_buffers: damage.buffers_marking_lost_buffers,
+    };
+    (events, lost)
 }
 
 #[test]
 fn what_is_written_is_read_back_equal() {
     let mut rng = Rng(2);
-    for round in 0..40 {
-        let processors = 1 + rng.below(20) as u16;
+    for round in 0..60 {
+        let session = random_session(&mut rng, round % 2 == 1);
         let count = rng.below(2_000);
-        let (bytes, written) = write(&mut rng, processors, round % 2 == 1, count);
-        let events = read(bytes);
+        let (bytes, written, written_loss) = write(&mut rng, session, count);
+        let (events, loss) = read(bytes);
+        assert_eq!(loss, written_loss, "round {round}");
         assert_eq!(events.len(), written.len(), "round {round}");
         for (i, (read, written)) in events.iter().zip(&written).enumerate() {
             assert_eq!(read, written, "round {round}, event {i}");
@@ -159,7 +228,7 @@ fn what_is_written_is_read_back_equal() {
 fn a_range_of_time_has_all_its_events() {
     let mut rng = Rng(5);
     for _ in 0..20 {
-        let (bytes, written) = write(&mut rng, 4, false, 3_000);
+        let (bytes, written, _) = write(&mut rng, session(4, false), 3_000);
         let trace = Trace::from_sources(vec![("made".into(), Box::new(bytes))]).unwrap();
         let clock = *trace.clock();
         let last = clock.to_ns(written.last().unwrap().time);

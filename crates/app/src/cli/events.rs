@@ -3,17 +3,15 @@
 use std::io::{self, Write};
 
 use clap::ValueEnum;
-use etl::{Damage, Trace};
-use events::Decoder;
+use etl::Trace;
 
 use super::Failure;
 use super::open::TraceFiles;
 use crate::event_filter::{Filter, Sieve};
 use crate::event_lines::{self, Around, Choice, Line};
-use crate::metadata::{self, MetadataFiles};
+use crate::metadata::MetadataFiles;
 use crate::output;
-use crate::pass;
-use crate::processes::{Preparation, Processes};
+use crate::processes::Processes;
 use crate::stack_modules::StackModules;
 use crate::watch::Watch;
 
@@ -66,13 +64,8 @@ enum Format {
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let mut decoder = args.metadata.decoder()?;
     let trace = args.trace.open()?;
-    let (from, to) = args.filter.range(trace.clock());
-    if from > to {
-        return Err(Failure::Input(
-            "--from is later than --to: no event can be between".to_owned(),
-        ));
-    }
-    let processes = prepare(&mut decoder, &trace)?;
+    args.filter.check(trace.clock()).map_err(Failure::Input)?;
+    let processes = Processes::learn(&mut decoder, &trace)?;
     let modules = match args.stacks {
         true => StackModules::read(&trace)?,
         false => StackModules::default(),
@@ -122,14 +115,6 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
 }
 
-/// Learns what the trace says about meanings and processes, wherever in it that stands.
-fn prepare(decoder: &mut Decoder, trace: &Trace) -> Result<Processes, Failure> {
-    let watch = Watch::new("looking for metadata", trace.size_bytes());
-    let (preparation, _) = pass::collect::<Preparation>(trace, &watch)?;
-    metadata::learn(decoder, trace, preparation.metadata);
-    Ok(Processes::read(decoder, trace, &preparation.lives))
-}
-
 /// Gives the wanted events in time order to `write`.
 fn walk(
     args: &Args,
@@ -165,18 +150,6 @@ fn walk(
         }
     }
     drop(watch);
-    let faults = |damage: &Damage| damage.counts().values().sum::<u64>();
-    let broken = faults(trace.damage()) + faults(events.damage());
-    if broken > 0 {
-        let places = if broken == 1 {
-            "place was"
-        } else {
-            "places were"
-        };
-        let _ = writeln!(
-            anstream::stderr(),
-            "laglab: {broken} broken {places} skipped; `laglab info` says where"
-        );
-    }
+    super::say_what_was_skipped(trace, events.damage());
     Ok(())
 }

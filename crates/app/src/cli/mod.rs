@@ -6,6 +6,7 @@ mod explain;
 mod info;
 mod open;
 mod stats;
+mod trim;
 
 use std::fmt::Display;
 use std::io;
@@ -15,6 +16,7 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 use clap::builder::styling::Styles;
 use clap::{Parser, Subcommand};
+use etl::{Damage, Trace};
 
 use crate::watch::{INTERRUPTED_CODE, Interrupted};
 
@@ -49,6 +51,8 @@ enum Command {
     Stats(stats::Args),
     /// The events themselves, decoded, in time order
     Events(Box<events::Args>),
+    /// A part of a trace, as a trace
+    Trim(Box<trim::Args>),
     /// A completion script for your shell
     Completions(completions::Args),
 }
@@ -96,6 +100,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Info(args) => info::run(args, cli.json),
         Command::Stats(args) => stats::run(args, cli.json),
         Command::Events(args) => events::run(args, cli.json),
+        Command::Trim(args) => trim::run(args, cli.json),
         Command::Completions(args) => completions::run(args, cli.json),
     };
     match outcome {
@@ -107,6 +112,24 @@ pub(crate) fn run() -> ExitCode {
         Err(Failure::Output(error)) => complain(&format!("cannot write the output: {error}"), 2),
         Err(Failure::Input(what)) => complain(&what, 2),
         Err(Failure::Interrupted) => complain("interrupted", INTERRUPTED_CODE),
+    }
+}
+
+/// Says on stderr how many broken places opening the trace and a walk through it met.
+fn say_what_was_skipped(trace: &Trace, walk: &Damage) {
+    let faults = |damage: &Damage| damage.counts().values().sum::<u64>();
+    let broken = faults(trace.damage()) + faults(walk);
+    if broken > 0 {
+        use io::Write;
+        let places = if broken == 1 {
+            "place was"
+        } else {
+            "places were"
+        };
+        let _ = writeln!(
+            anstream::stderr(),
+            "laglab: {broken} broken {places} skipped; `laglab info` says where"
+        );
     }
 }
 

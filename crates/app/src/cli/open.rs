@@ -1,6 +1,6 @@
 //! Opening the traces that a command is given.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use etl::Trace;
 
@@ -18,5 +18,14 @@ impl TraceFiles {
     /// Opens them as one trace.
     pub(crate) fn open(&self) -> Result<Trace, Failure> {
         etl::open(&self.paths).map_err(|error| Failure::Input(error.to_string()))
+    }
+
+    /// Whether one of them is the file at `path`.
+    pub(crate) fn are_at(&self, path: &Path) -> bool {
+        let there = path.canonicalize();
+        there.is_ok_and(|there| {
+            let mut files = self.paths.iter().filter_map(|p| p.canonicalize().ok());
+            files.any(|file| file == there)
+        })
     }
 }

@@ -1,0 +1,169 @@
+//! `laglab trim`.
+
+use std::fs::File;
+use std::io::{BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use etl::Trace;
+use etl::write::{WriteError, Writer};
+use serde::Serialize;
+use tempfile::NamedTempFile;
+
+use super::Failure;
+use super::open::TraceFiles;
+use crate::event_filter::{Filter, Sieve};
+use crate::metadata::MetadataFiles;
+use crate::output::{self, grouped};
+use crate::processes::Processes;
+use crate::trim::{self, Counts, Selection};
+use crate::watch::Watch;
+
+/// Writes the wanted events of a trace, and those without which they cannot be understood, as a
+/// trace.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    laglab trim trace.etl -o second.etl --from 12 --to 13\n  \
+    laglab trim trace.etl -o notepad.etl --process notepad\n  \
+    laglab trim kernel.etl user.etl -o one.etl")]
+pub(super) struct Args {
+    #[command(flatten)]
+    trace: TraceFiles,
+    /// The file to write; one that is there is replaced
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    #[command(flatten)]
+    filter: Filter,
+    #[command(flatten)]
+    metadata: MetadataFiles,
+}
+
+/// What was written.
+#[derive(Serialize)]
+struct Report {
+    output: String,
+    bytes: u64,
+    #[serde(flatten)]
+    counts: Counts,
+}
+
+pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
+    let mut decoder = args.metadata.decoder()?;
+    let trace = args.trace.open()?;
+    args.filter.check(trace.clock()).map_err(Failure::Input)?;
+    if args.trace.are_at(&args.output) {
+        return Err(Failure::input(
+            &args.output,
+            "is the trace itself; give another file to write",
+        ));
+    }
+    let session = trim::session(&trace, &args.filter).map_err(Failure::Input)?;
+    let temporary = temporary_beside(&args.output)?;
+    let failed = |error: WriteError| Failure::input(&args.output, error);
+    let out = BufWriter::new(temporary.as_file());
+    let mut writer = Writer::new(out, session).map_err(failed)?;
+    let processes = Processes::learn(&mut decoder, &trace)?;
+    let sieve = Sieve::new(&args.filter, &decoder, &processes, trace.clock());
+    let selection = Selection::new(&args.filter, sieve);
+    let counts = copy(&trace, selection, &mut writer, &args.output)?;
+    if counts.wanted == 0 {
+        return Err(Failure::Input(
+            "no event meets these conditions, so nothing was written; `laglab info` says from when \
+             to when the trace is"
+                .to_owned(),
+        ));
+    }
+    writer.finish().map_err(failed)?;
+    let bytes = length(temporary.as_file()).map_err(|e| Failure::input(&args.output, e))?;
+    temporary
+        .persist(&args.output)
+        .map_err(|e| Failure::input(&args.output, e.error))?;
+    let report = Report {
+        output: args.output.display().to_string(),
+        bytes,
+        counts,
+    };
+    if json {
+        return Ok(output::json(&report)?);
+    }
+    write(&report)
+}
+
+/// Copies what is kept, in the order of time.
+fn copy(
+    trace: &Trace,
+    mut selection: Selection<'_>,
+    writer: &mut Writer<BufWriter<&File>>,
+    path: &Path,
+) -> Result<Counts, Failure> {
+    /// Events between two looks at the clock and at Ctrl-C.
+    const STEP: u64 = 1024;
+    let watch = Watch::new("trimming", trace.size_bytes());
+    let mut events = trace.events();
+    let mut counts = Counts::default();
+    loop {
+        if counts.read.is_multiple_of(STEP) {
+            watch.reach(events.bytes_read())?;
+        }
+        let Some(event) = events.next() else { break };
+        counts.read += 1;
+        if let Some(reason) = selection.reason(&event) {
+            trim::keep(writer, &event, reason, &mut counts)
+                .map_err(|error| Failure::input(path, error))?;
+        }
+    }
+    drop(watch);
+    super::say_what_was_skipped(trace, events.damage());
+    Ok(counts)
+}
+
+/// A file in the folder of `path`, to take its name when all is written.
+fn temporary_beside(path: &Path) -> Result<NamedTempFile, Failure> {
+    if path.is_dir() {
+        return Err(Failure::input(path, "is a directory; give a file to write"));
+    }
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".laglab-trim-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // What the user's umask leaves of these, as of any new file.
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    builder
+        .tempfile_in(folder)
+        .map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Failure::input(path, "its folder does not exist"),
+            kind => Failure::input(path, format!("cannot be written: {kind}")),
+        })
+}
+
+fn length(file: &File) -> std::io::Result<u64> {
+    Ok(file.metadata()?.len())
+}
+
+fn write(report: &Report) -> Result<(), Failure> {
+    let counts = &report.counts;
+    let mut out = output::for_people();
+    writeln!(
+        out,
+        "{}: {}, {} of {} events, and {} that tell what they mean",
+        output::Printable(&report.output),
+        output::size(report.bytes),
+        grouped(counts.wanted),
+        grouped(counts.read),
+        grouped(counts.context),
+    )?;
+    if counts.out_of_order > 0 {
+        writeln!(
+            out,
+            "left out: {} events that came too late to be put in the order of time",
+            grouped(counts.out_of_order)
+        )?;
+    }
+    out.flush()?;
+    Ok(())
+}

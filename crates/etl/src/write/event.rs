@@ -1,0 +1,148 @@
+//! Identities of events to be logged, and the record headers that say them.
+
+use crate::event::{Descriptor, HeaderKind};
+use crate::guid::Guid;
+
+/// Identity of a kernel event: its hook, version, and who logged it when.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelEvent {
+    /// Group in the high byte, opcode in the low one.
+    pub hook: u16,
+    /// Version of the payload's layout.
+    pub version: u8,
+    /// Raw time.
+    pub time: i64,
+    /// Logging thread and process (SYSTEM header), or `None` for a PERFINFO header.
+    pub thread: Option<(u32, u32)>,
+}
+
+/// Identity of a classic event.
+#[derive(Clone, Copy, Debug)]
+pub struct ClassicEvent {
+    /// Event class.
+    pub class: Guid,
+    /// Opcode.
+    pub opcode: u8,
+    /// Version of the payload's layout.
+    pub version: u8,
+    /// Raw time.
+    pub time: i64,
+    /// Logging thread.
+    pub thread_id: u32,
+    /// Logging process.
+    pub process_id: u32,
+}
+
+/// Identity of a manifest or TraceLogging event.
+#[derive(Clone, Copy, Debug)]
+pub struct ProviderEvent<'a> {
+    /// Provider.
+    pub provider: Guid,
+    /// Id, version, level, opcode, task and keyword.
+    pub descriptor: Descriptor,
+    /// Raw time.
+    pub time: i64,
+    /// Logging thread.
+    pub thread_id: u32,
+    /// Logging process.
+    pub process_id: u32,
+    /// Activity id; zero for none.
+    pub activity: Guid,
+    /// Extended items: type and data. [`super::extended`] makes some.
+    pub extended: &'a [(u16, &'a [u8])],
+}
+
+impl KernelEvent {
+    /// Bytes of the record's header.
+    pub(super) fn head_size(&self) -> usize {
+        match self.thread {
+            Some(_) => HeaderKind::System64.min_size(),
+            None => HeaderKind::PerfInfo64.min_size(),
+        }
+    }
+
+    /// Appends the header of a record of `size` bytes.
+    #[inline]
+    pub(super) fn put_head(&self, size: u16, into: &mut Vec<u8>) {
+        let mut head = [0; 32];
+        head[0] = self.version;
+        head[3] = 0xC0;
+        head[4..6].copy_from_slice(&size.to_le_bytes());
+        head[6..8].copy_from_slice(&self.hook.to_le_bytes());
+        match self.thread {
+            Some((thread, process)) => {
+                head[2] = HeaderKind::System64 as u8;
+                head[8..12].copy_from_slice(&thread.to_le_bytes());
+                head[12..16].copy_from_slice(&process.to_le_bytes());
+                head[16..24].copy_from_slice(&self.time.to_le_bytes());
+                into.extend_from_slice(&head);
+            }
+            None => {
+                head[2] = HeaderKind::PerfInfo64 as u8;
+                head[8..16].copy_from_slice(&self.time.to_le_bytes());
+                into.extend_from_slice(&head[..16]);
+            }
+        }
+    }
+}
+
+impl ClassicEvent {
+    /// Bytes of the record's header.
+    pub(super) const HEAD_SIZE: usize = 48;
+
+    /// Appends the header of a record of `size` bytes.
+    pub(super) fn put_head(&self, size: u16, into: &mut Vec<u8>) {
+        let mut head = [0; Self::HEAD_SIZE];
+        head[0..2].copy_from_slice(&size.to_le_bytes());
+        head[2..4].copy_from_slice(&[HeaderKind::Full64 as u8, 0xC0]);
+        head[4] = self.opcode;
+        head[6] = self.version;
+        head[8..12].copy_from_slice(&self.thread_id.to_le_bytes());
+        head[12..16].copy_from_slice(&self.process_id.to_le_bytes());
+        head[16..24].copy_from_slice(&self.time.to_le_bytes());
+        head[24..40].copy_from_slice(&self.class.0);
+        into.extend_from_slice(&head);
+    }
+}
+
+impl ProviderEvent<'_> {
+    /// Bytes of the record's header and extended items.
+    pub(super) fn head_size(&self) -> usize {
+        let items = self.extended.iter().map(|(_, data)| item_size(data));
+        80 + items.sum::<usize>()
+    }
+
+    /// Appends the header and the extended items of a record of `size` bytes.
+    #[inline]
+    pub(super) fn put_head(&self, size: u16, into: &mut Vec<u8>) {
+        let d = &self.descriptor;
+        let mut head = [0; 80];
+        head[0..2].copy_from_slice(&size.to_le_bytes());
+        head[2..4].copy_from_slice(&[HeaderKind::EventHeader64 as u8, 0xC0]);
+        head[4] = u8::from(!self.extended.is_empty());
+        head[8..12].copy_from_slice(&self.thread_id.to_le_bytes());
+        head[12..16].copy_from_slice(&self.process_id.to_le_bytes());
+        head[16..24].copy_from_slice(&self.time.to_le_bytes());
+        head[24..40].copy_from_slice(&self.provider.0);
+        head[40..42].copy_from_slice(&d.id.to_le_bytes());
+        head[42..46].copy_from_slice(&[d.version, d.channel, d.level, d.opcode]);
+        head[46..48].copy_from_slice(&d.task.to_le_bytes());
+        head[48..56].copy_from_slice(&d.keyword.to_le_bytes());
+        head[64..80].copy_from_slice(&self.activity.0);
+        into.extend_from_slice(&head);
+        for (i, (ext_type, data)) in self.extended.iter().enumerate() {
+            let more = u16::from(i + 1 < self.extended.len());
+            let total = item_size(data);
+            for field in [total as u16, *ext_type, more, data.len() as u16] {
+                into.extend_from_slice(&field.to_le_bytes());
+            }
+            into.extend_from_slice(data);
+            into.resize(into.len() + total - 8 - data.len(), 0);
+        }
+    }
+}
+
+/// Bytes of an extended item: a head of 8 bytes and padded data.
+fn item_size(data: &[u8]) -> usize {
+    8 + data.len().next_multiple_of(8)
+}

@@ -1,0 +1,81 @@
+//! A payload, field by field.
+
+use std::ops::Deref;
+
+use crate::guid::Guid;
+
+/// Bytes of a payload: its fields one after the other, little-endian, without padding, pointers 8
+/// bytes wide. Use one again with [`Payload::clear`] where many are made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Payload(Vec<u8>);
+
+impl Payload {
+    /// A payload of nothing.
+    pub fn new() -> Payload {
+        Payload::default()
+    }
+
+    /// Forgets the fields and keeps the memory.
+    pub fn clear(&mut self) -> &mut Payload {
+        self.0.clear();
+        self
+    }
+
+    /// Appends bytes as they are.
+    pub fn bytes(&mut self, bytes: &[u8]) -> &mut Payload {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    /// Appends an 8-bit number.
+    pub fn u8(&mut self, value: u8) -> &mut Payload {
+        self.bytes(&[value])
+    }
+
+    /// Appends a 16-bit number.
+    pub fn u16(&mut self, value: u16) -> &mut Payload {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    /// Appends a 32-bit number.
+    pub fn u32(&mut self, value: u32) -> &mut Payload {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    /// Appends a 64-bit number or a pointer.
+    pub fn u64(&mut self, value: u64) -> &mut Payload {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    /// Appends a signed 64-bit number, such as a raw time or a FILETIME.
+    pub fn i64(&mut self, value: i64) -> &mut Payload {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    /// Appends a GUID.
+    pub fn guid(&mut self, value: Guid) -> &mut Payload {
+        self.bytes(&value.0)
+    }
+
+    /// Appends text as UTF-16 with a NUL, at which it ends.
+    pub fn utf16_z(&mut self, text: &str) -> &mut Payload {
+        for unit in text.encode_utf16().take_while(|unit| *unit != 0) {
+            self.u16(unit);
+        }
+        self.u16(0)
+    }
+
+    /// Appends text as UTF-8 with a NUL, at which it ends.
+    pub fn utf8_z(&mut self, text: &str) -> &mut Payload {
+        let text = text.split('\0').next().unwrap_or("");
+        self.bytes(text.as_bytes()).u8(0)
+    }
+}
+
+impl Deref for Payload {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}

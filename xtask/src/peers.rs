@@ -1,0 +1,144 @@
+//! The public readers of traces that other people wrote: programs of their own, never linked.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::command::{self, cargo, program, root, target};
+
+const VERSIONS: [&str; 2] = ["etl-parser==1.0.1", "dissect.etl==3.14"];
+
+/// A Python with the peers installed, in a virtual environment of its own.
+///
+/// # Errors
+///
+/// When there is no Python, or the package registry cannot be reached.
+pub(crate) fn install() -> Result<PathBuf, String> {
+    let home = target().join("peers");
+    // Written last, so that an installation that was broken off is begun again.
+    let done = home.join(VERSIONS.join("+"));
+    let folder = if cfg!(windows) { "Scripts" } else { "bin" };
+    let python = home.join(folder).join("python");
+    if !done.is_file() {
+        command::run(program("python3").args(["-m", "venv"]).arg(&home))?;
+        let mut pip = program(&python);
+        command::run(pip.args(["-m", "pip", "install", "--quiet"]).args(VERSIONS))?;
+        std::fs::write(&done, "").map_err(|error| format!("{}: {error}", done.display()))?;
+    }
+    Ok(python)
+}
+
+/// Has the peers read what the writer wrote, and compares how many events of each kind they find
+/// with what our reader finds. Where the peers cannot be installed, it says so and is content.
+///
+/// # Errors
+///
+/// When the logs cannot be written, a peer fails, or a count differs.
+pub(crate) fn agree() -> Result<(), String> {
+    let python = match install() {
+        Ok(python) => python,
+        Err(error) => {
+            println!("left out: the peers cannot be installed: {error}");
+            return Ok(());
+        }
+    };
+    let folder = target().join("peers-read");
+    let write = [
+        "run",
+        "--quiet",
+        "--package",
+        "etl",
+        "--example",
+        "every_kind",
+        "--",
+    ];
+    command::run(cargo(&write).arg(&folder))?;
+    let counts = folder.join("counts.txt");
+    let ours = std::fs::read_to_string(&counts)
+        .map_err(|error| format!("{}: {error}", counts.display()))?;
+    let logs = ours.lines().fold(BTreeMap::new(), |mut logs, line| {
+        if let Some((log, count)) = line.split_once(' ') {
+            *logs.entry(log).or_insert_with(String::new) += &format!("{count}\n");
+        }
+        logs
+    });
+    for (log, counts) in &logs {
+        let expected = counts_of(counts, our_kind)?;
+        let read = |script: &str, kind: fn(&str) -> Option<&'static str>| {
+            let script = root().join("bench/peers").join(script);
+            let mut peer = program(&python);
+            counts_of(
+                &command::read(peer.arg(script).arg(folder.join(log)))?,
+                kind,
+            )
+        };
+        compare(
+            "dissect.etl",
+            log,
+            &read("dissect_etl.py", dissect_kind)?,
+            &expected,
+        )?;
+        // etl-parser does not decompress.
+        if log != &"compressed.etl" {
+            let mut expected = expected;
+            // It gives out no event of the header buffer: the header's own and the partition's.
+            *expected.entry("SYSTEM").or_default() -= 2;
+            let read = read("etl_parser.py", etl_parser_kind)?;
+            compare("etl-parser", log, &read, &expected)?;
+        }
+    }
+    println!("dissect.etl and etl-parser find what our reader finds");
+    Ok(())
+}
+
+type Counts = BTreeMap<&'static str, u64>;
+
+/// Reads lines of a kind and a count.
+fn counts_of(text: &str, kind: fn(&str) -> Option<&'static str>) -> Result<Counts, String> {
+    let count = |line: &str| {
+        let (name, count) = line.split_once(' ')?;
+        Some((kind(name)?, count.parse::<u64>().ok()?))
+    };
+    let lines = text.lines();
+    lines
+        .map(|line| count(line).ok_or_else(|| format!("`{line}` is no kind and count")))
+        .collect()
+}
+
+fn compare(peer: &str, log: &str, theirs: &Counts, ours: &Counts) -> Result<(), String> {
+    if theirs == ours {
+        return Ok(());
+    }
+    Err(format!(
+        "{log}: {peer} finds {theirs:?}, our reader {ours:?}"
+    ))
+}
+
+fn our_kind(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "SYSTEM64" => "SYSTEM",
+        "PERFINFO64" => "PERFINFO",
+        "FULL_HEADER64" => "FULL",
+        "EVENT_HEADER64" => "EVENT",
+        _ => return None,
+    })
+}
+
+fn dissect_kind(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "SystemHeader" => "SYSTEM",
+        "PerfinfoTraceHeader" => "PERFINFO",
+        "EventTraceHeader" => "FULL",
+        "EventHeader" => "EVENT",
+        _ => return None,
+    })
+}
+
+fn etl_parser_kind(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "System" => "SYSTEM",
+        "PerfInfo" => "PERFINFO",
+        "Trace" => "FULL",
+        "Event" => "EVENT",
+        _ => return None,
+    })
+}
