@@ -68,6 +68,7 @@ event_kinds! {
     Extension "Extension" 0x0005 NOTHING, None;
     SystemConfig "SystemConfig" 0x0000 NOTHING, None;
     SysConfigEx "SysConfigEx" 0x0000 NOTHING, None;
+    EventMetadata "EventMetadata" 0x0000 NOTHING, None;
     Mark "Mark" 0x0F22 NOTHING, None;
     SamplingInterval "SampledProfileInterval" 0x0000 Needs::AnyOf(&[Keyword::Profile]), None;
     Stack "Stack" 0x1820 NOTHING, None;

@@ -2,7 +2,7 @@
 
 use std::io::{Seek, Write};
 
-use etl::Guid;
+use etl::write::{ImageId, Injected, Rsds};
 
 use super::modules::Module;
 use super::payload::Payload;
@@ -10,13 +10,6 @@ use super::{EventKind, Log, Stack, Who};
 use crate::time::Time;
 use crate::windows::Windows;
 
-/// The class of the events that identify images.
-const IMAGE_ID: Guid = Guid::new(
-    0xB3E6_75D7,
-    0x2554,
-    0x4F18,
-    [0x83, 0x0B, 0x27, 0x62, 0x73, 0x25, 0x60, 0xDE],
-);
 /// Exit status of what has not exited (`STATUS_PENDING`).
 const STILL_RUNNING: u32 = 0x103;
 
@@ -226,8 +219,8 @@ impl<W: Write + Seek> Log<W> {
             self.kernel(kind, cpu, time, who, &image, stack);
             if matches!(life, Life::Start | Life::RundownStart) {
                 let id = EventKind::ImageId;
-                self.classic(id, IMAGE_ID, (0, 2), cpu, time, id_who, &image_id);
-                self.classic(id, IMAGE_ID, (36, 2), cpu, time, id_who, &pdb_id);
+                self.injected(id, &image_id, cpu, time, id_who);
+                self.injected(id, &pdb_id, cpu, time, id_who);
             }
         }
     }
@@ -280,24 +273,24 @@ fn image(module: &Module, process: u32, windows: Windows) -> Vec<u8> {
     payload
 }
 
-fn image_id(module: &Module, process: u32) -> Vec<u8> {
-    let mut payload = Vec::with_capacity(128);
-    payload
-        .u64(module.base)
-        .u64(module.size.into())
-        .u32(process)
-        .u32(module.time_date_stamp)
-        .wide(&module.file);
-    payload
+fn image_id(module: &Module, process: u32) -> Injected {
+    ImageId {
+        base: module.base,
+        size: module.size.into(),
+        process_id: process,
+        time_stamp: module.time_date_stamp,
+        file_name: &module.file,
+    }
+    .event()
 }
 
-fn pdb_id(module: &Module, process: u32) -> Vec<u8> {
-    let mut payload = Vec::with_capacity(128);
-    payload
-        .u64(module.base)
-        .u32(process)
-        .guid(module.pdb_guid)
-        .u32(module.pdb_age)
-        .narrow(&module.pdb_file);
-    payload
+fn pdb_id(module: &Module, process: u32) -> Injected {
+    Rsds {
+        base: module.base,
+        process_id: process,
+        guid: module.pdb_guid,
+        age: module.pdb_age,
+        pdb: &module.pdb_file,
+    }
+    .event()
 }

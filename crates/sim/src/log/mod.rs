@@ -8,6 +8,7 @@
 mod computer;
 mod event_kind;
 mod lives;
+mod manifest;
 mod modules;
 mod payload;
 mod providers;
@@ -34,11 +35,12 @@ pub(crate) use traffic::{Direction, Traffic};
 use std::io::{Seek, Write};
 use std::ops::Range;
 
-use etl::write::{ClassicEvent, KernelEvent, ProviderEvent, Session, WriteError, Writer};
-use etl::{Descriptor, Guid};
+use etl::Guid;
+use etl::write::{self, Injected, KernelEvent, ProviderEvent, Session, WriteError, Writer};
 
 use crate::time::Time;
 use event_kind::KindSet;
+use manifest::ManifestEvent;
 use payload::Payload;
 
 /// A thread and its process.
@@ -150,6 +152,7 @@ impl<W: Write + Seek> Log<W> {
             name: "NT Kernel Logger".into(),
             log_file: r"C:\Traces\simulated.etl".into(),
             compressed: recording.compressed,
+            ..Session::default()
         };
         let mut log = Log {
             writer: Writer::new(out, session)?,
@@ -317,59 +320,32 @@ impl<W: Write + Seek> Log<W> {
         }
     }
 
-    /// Logs a classic event that is none of the kernel's own.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one event")]
-    fn classic(
-        &mut self,
-        kind: EventKind,
-        class: Guid,
-        (opcode, version): (u8, u8),
-        cpu: u16,
-        time: Time,
-        who: Who,
-        payload: &[u8],
-    ) {
+    /// Logs an event that a merge puts into a trace.
+    fn injected(&mut self, kind: EventKind, event: &Injected, cpu: u16, time: Time, who: Who) {
         if !self.admits(kind, cpu, time) {
             return;
         }
-        let event = ClassicEvent {
-            class,
-            opcode,
-            version,
-            time: self.raw(cpu, time),
-            thread_id: who.thread,
-            process_id: who.process,
-        };
-        let result = self.writer.classic(cpu, event, payload);
-        self.wrote(kind, payload.len(), result);
+        let identity = event.at(self.raw(cpu, time), who.thread, who.process);
+        let result = self.writer.classic(cpu, identity, &event.payload);
+        self.wrote(kind, event.payload.len(), result);
     }
 
     /// Logs a manifest event.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one event")]
-    fn provider(
-        &mut self,
-        kind: EventKind,
-        provider: Guid,
-        descriptor: Descriptor,
-        cpu: u16,
-        time: Time,
-        who: Who,
-        payload: &[u8],
-    ) {
-        if !self.admits(kind, cpu, time) {
+    fn provider(&mut self, event: &ManifestEvent, cpu: u16, time: Time, who: Who, payload: &[u8]) {
+        if !self.admits(event.kind, cpu, time) {
             return;
         }
-        let event = ProviderEvent {
-            provider,
-            descriptor,
+        let identity = ProviderEvent {
+            provider: event.provider(),
+            descriptor: event.descriptor(),
             time: self.raw(cpu, time),
             thread_id: who.thread,
             process_id: who.process,
             activity: Guid::ZERO,
             extended: &[],
         };
-        let result = self.writer.provider(cpu, event, payload);
-        self.wrote(kind, payload.len(), result);
+        let result = self.writer.provider(cpu, identity, payload);
+        self.wrote(event.kind, payload.len(), result);
     }
 
     /// Whether an event is to be written: it is recorded and not lost. The stack of the event
@@ -381,8 +357,23 @@ impl<W: Write + Seek> Log<W> {
         }
         self.write_pending(cpu, time);
         let is_lost = self.is_lost(cpu, time);
-        self.lost += u64::from(is_lost);
+        if is_lost {
+            self.lose_one(cpu);
+        }
         !is_lost
+    }
+
+    /// Counts an event that is lost, in the trace's header too.
+    #[cold]
+    fn lose_one(&mut self, cpu: u16) {
+        self.lost += 1;
+        let one = write::Loss {
+            events: 1,
+            buffers: 0,
+        };
+        if let Err(error) = self.writer.lose(cpu, one) {
+            self.error = Some(error);
+        }
     }
 
     #[inline]
@@ -422,7 +413,7 @@ impl<W: Write + Seek> Log<W> {
             return;
         }
         if self.is_lost(cpu, time) {
-            self.lost += 1;
+            self.lose_one(cpu);
             return;
         }
         let Stack { who, frames } = pending.stack;

@@ -2,8 +2,6 @@
 
 use std::net::IpAddr;
 
-use etl::Guid;
-
 /// A payload that fields are added to.
 pub(super) trait Payload {
     /// Adds bytes as they are.
@@ -27,10 +25,6 @@ pub(super) trait Payload {
     #[inline(always)]
     fn u64(&mut self, value: u64) -> &mut Self {
         self.bytes(&value.to_le_bytes())
-    }
-
-    fn guid(&mut self, guid: Guid) -> &mut Self {
-        self.bytes(&guid.0)
     }
 
     /// A network address in the network's order.

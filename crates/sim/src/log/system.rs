@@ -3,9 +3,11 @@
 use std::io::{Seek, Write};
 
 use etl::Guid;
+use etl::write::companion::hook;
+use etl::write::{self, Injected, companion};
 
 use super::modules::SYSTEM_VOLUME;
-use super::payload::{Payload, Small};
+use super::payload::Payload;
 use super::{EventKind, Log, Recording, Who};
 use crate::time::Time;
 use crate::windows::Windows;
@@ -65,7 +67,7 @@ impl<W: Write + Seek> Log<W> {
             masks[(flags >> 29) as usize] |= flags & 0x1FFF_FFFF;
         }
         self.group_masks = masks;
-        self.extension(0x0005, Some(Who::NOBODY), 0);
+        self.extension(hook::EXTENSION, Some(Who::NOBODY), 0);
         self.sampling_interval(0x0F49, 0);
         self.build_info();
         for (device, drive) in [
@@ -81,6 +83,7 @@ impl<W: Write + Seek> Log<W> {
     pub(super) fn end(&mut self, time: Time) {
         self.sampling_interval(0x0F4A, time);
         self.file_names(time);
+        self.describe(time);
         self.processors(time);
         for service in std::mem::take(&mut self.services) {
             let mut payload = Vec::new();
@@ -97,23 +100,19 @@ impl<W: Write + Seek> Log<W> {
                 .wide("");
             self.system_config(0x0B0F, 3, time, Some(Who::NOBODY), &payload);
         }
-        self.extension(0x0020, None, time);
-        // The rundown is complete.
-        self.kernel_hook(EventKind::Extension, (0x0008, 2), 0, time, None, &[], None);
+        self.extension(hook::END_EXTENSION, None, time);
+        let complete = (hook::RUNDOWN_COMPLETE, 2);
+        self.kernel_hook(EventKind::Extension, complete, 0, time, None, &[], None);
     }
 
     /// The group masks of the session and the version of the kernel's events.
     fn extension(&mut self, hook: u16, who: Option<Who>, time: Time) {
-        let mut payload = Small::new();
-        for mask in self.group_masks {
-            payload.u32(mask);
-        }
-        payload.u32(match self.computer.windows {
+        let kernel_version = match self.computer.windows {
             Windows::Seven => 42,
             // As of build 19041; what later ones say is not known.
             _ => 80,
-        });
-        let payload = payload.as_slice();
+        };
+        let payload = &companion::extension(self.group_masks, kernel_version);
         self.kernel_hook(EventKind::Extension, (hook, 2), 0, time, who, payload, None);
     }
 
@@ -251,7 +250,13 @@ impl<W: Write + Seek> Log<W> {
     }
 
     fn sys_config_ex(&mut self, opcode: u8, payload: &[u8]) {
-        let kind = EventKind::SysConfigEx;
-        self.classic(kind, SYS_CONFIG_EX, (opcode, 0), 0, 0, Who::NOBODY, payload);
+        let mut event = Injected {
+            class: SYS_CONFIG_EX,
+            opcode,
+            version: 0,
+            payload: write::Payload::new(),
+        };
+        event.payload.bytes(payload);
+        self.injected(EventKind::SysConfigEx, &event, 0, 0, Who::NOBODY);
     }
 }

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 
 use etl::{HeaderKind, Trace};
 use events::Decoder;
+use events::schema::Source;
 
 use super::*;
 use crate::windows::Windows;
@@ -56,7 +57,7 @@ fn bytes_of(windows: Windows, recording: &Recording, act: impl FnOnce(&mut TestL
 
 fn open(bytes: Vec<u8>) -> Trace {
     let trace = Trace::from_sources(vec![("log".into(), Box::new(bytes))]).unwrap();
-    assert!(trace.damage().is_empty(), "{:?}", trace.damage());
+    assert!(trace.damage().faults().is_empty(), "{:?}", trace.damage());
     trace
 }
 
@@ -76,7 +77,8 @@ struct Seen {
     payload: Vec<u8>,
 }
 
-/// All events in the order of time; each payload fits its description exactly.
+/// All events in the order of time; each payload fits its description exactly, and what the trace
+/// says of its manifest events is what public manifests say.
 fn read(bytes: Vec<u8>) -> Vec<Seen> {
     let trace = open(bytes);
     let mut decoder = Decoder::new();
@@ -86,12 +88,17 @@ fn read(bytes: Vec<u8>) -> Vec<Seen> {
     }
     decoder.finish_learning();
     assert!(decoder.faults().is_empty());
+    let public = Decoder::new();
     let mut seen = Vec::new();
     let mut events = trace.events();
     while let Some(event) = events.next() {
         let decoded = decoder.decode(&event);
         let name = decoded.identity.name.clone().unwrap_or_default();
         assert!(decoded.source.is_some(), "{event:?} is not known");
+        if event.descriptor().is_some() {
+            assert_eq!(decoded.source, Some(Source::TraceMetadata), "{name}");
+            assert_eq!(decoded.fields, public.decode(&event).fields, "{name}");
+        }
         assert_eq!(decoded.fields.truncated, None, "{name}");
         assert_eq!(decoded.fields.tail, [0u8; 0], "{name}");
         let fields = decoded.fields.values.iter();

@@ -166,7 +166,14 @@ fn what_is_not_recorded_is_absent() {
         .into_iter()
         .filter(|kind| !kinds_of(&everything()).contains(kind))
         .collect();
-    assert_eq!(missing, [EventKind::SystemConfig, EventKind::FileName,]);
+    assert_eq!(
+        missing,
+        [
+            EventKind::SystemConfig,
+            EventKind::EventMetadata,
+            EventKind::FileName
+        ]
+    );
     use EventKind as K;
     // ThreadSetPriority is PRIORITY's, but its stack needs DISPATCHER.
     let text = "kernel = ['PRIORITY']\nstacks = ['ThreadSetPriority']";
@@ -234,7 +241,7 @@ fn the_same_calls_give_the_same_bytes() {
 #[test]
 fn events_are_lost_where_they_are_meant_to_be() {
     let mut lost = 0;
-    let seen = logged(Windows::Ten, &everything(), |log| {
+    let bytes = bytes_of(Windows::Ten, &everything(), |log| {
         log.lose(100..200, Some(&[1]));
         for cpu in [0, 1] {
             for time in [99, 100, 199, 200] {
@@ -243,12 +250,15 @@ fn events_are_lost_where_they_are_meant_to_be() {
         }
         lost = log.lost();
     });
-    let left: Vec<_> = seen.iter().map(|event| (event.time, event.cpu)).collect();
+    assert_eq!(lost, 2);
+    assert_eq!(open(bytes.clone()).header().unwrap().events_lost, 2);
+    let seen = read(bytes);
+    let marks = seen.iter().filter(|event| event.hook == Some(0x0F22));
+    let left: Vec<_> = marks.map(|event| (event.time, event.cpu)).collect();
     assert_eq!(
         left,
         [(99, 0), (99, 1), (100, 0), (199, 0), (200, 0), (200, 1)]
     );
-    assert_eq!(lost, 2);
 }
 
 #[test]
