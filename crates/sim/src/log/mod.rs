@@ -126,6 +126,18 @@ struct Loss {
     cpus: Vec<bool>,
 }
 
+/// A trace that has been written.
+pub(crate) struct Finished<W> {
+    /// Where it was written to.
+    pub(crate) out: W,
+    /// Events written, of each kind that was.
+    pub(crate) counts: Vec<(&'static str, u64)>,
+    /// Events written in all.
+    pub(crate) events: u64,
+    /// Events lost.
+    pub(crate) lost: u64,
+}
+
 impl<W: Write + Seek> Log<W> {
     /// Begins the trace at the output's present position, which must be its start.
     ///
@@ -180,19 +192,24 @@ impl<W: Write + Seek> Log<W> {
         Ok(log)
     }
 
-    /// Ends the trace: what describes the machine is logged, and the output returned.
+    /// Ends the trace: what describes the machine is logged.
     ///
     /// # Errors
     /// The first error of all that was logged.
-    pub(crate) fn finish(mut self, end: Time) -> Result<W, WriteError> {
+    pub(crate) fn finish(mut self, end: Time) -> Result<Finished<W>, WriteError> {
         self.end(end);
         for cpu in 0..self.cpus.len() as u16 {
             self.write_pending(cpu, Time::MAX);
         }
-        match self.error {
-            Some(error) => Err(error),
-            None => self.writer.finish(),
+        if let Some(error) = self.error {
+            return Err(error);
         }
+        Ok(Finished {
+            counts: self.counts().map(|(kind, n)| (kind.name(), n)).collect(),
+            events: self.events(),
+            lost: self.lost,
+            out: self.writer.finish()?,
+        })
     }
 
     /// Whether something could not be written, so that there is no use in going on.
