@@ -23,8 +23,8 @@ mod traffic;
 pub(crate) use computer::{Computer, Cpu};
 pub(crate) use event_kind::EventKind;
 pub(crate) use lives::{Life, Process, Thread, User};
-pub(crate) use modules::{FrameError, Function, Module, Modules, StackId};
-pub(crate) use recording::{Keyword, Provider, Recording, StackWalk};
+pub(crate) use modules::{FrameError, Modules, StackId};
+pub(crate) use recording::Recording;
 pub(crate) use scheduling::{
     ContextSwitch, Dpc, DpcKind, Isr, ReadyThread, Running, Sample, Switched,
 };
@@ -90,7 +90,6 @@ pub(crate) struct Log<W> {
     /// Sum of the counts.
     events: u64,
     lost: u64,
-    bytes: u64,
     /// Masks of what the session records.
     group_masks: [u32; 8],
     /// Names of the files by key.
@@ -127,6 +126,7 @@ struct Loss {
 }
 
 /// A trace that has been written.
+#[derive(Debug)]
 pub(crate) struct Finished<W> {
     /// Where it was written to.
     pub(crate) out: W,
@@ -180,7 +180,6 @@ impl<W: Write + Seek> Log<W> {
             counts: [0; EventKind::ALL.len()],
             events: 0,
             lost: 0,
-            bytes: 0,
             group_masks: [0; 8],
             files: Vec::new(),
             services: Vec::new(),
@@ -223,20 +222,9 @@ impl<W: Write + Seek> Log<W> {
         self.recorded.contains(kind)
     }
 
-    /// Whether stacks of events of the kind are recorded.
-    #[inline]
-    pub(crate) fn walks(&self, kind: EventKind) -> bool {
-        self.walked.contains(kind)
-    }
-
     /// The modules of the machine.
     pub(crate) fn modules(&self) -> &Modules {
         &self.modules
-    }
-
-    /// The modules of the machine, for frames not named before.
-    pub(crate) fn modules_mut(&mut self) -> &mut Modules {
-        &mut self.modules
     }
 
     /// Events of these processors (all if `None`) from one moment until before the other are lost.
@@ -271,16 +259,6 @@ impl<W: Write + Seek> Log<W> {
     #[inline]
     pub(crate) fn events(&self) -> u64 {
         self.events
-    }
-
-    /// How many events were lost.
-    pub(crate) fn lost(&self) -> u64 {
-        self.lost
-    }
-
-    /// Bytes of all payloads written.
-    pub(crate) fn payload_bytes(&self) -> u64 {
-        self.bytes
     }
 
     /// A moment as the processor's clock says it.
@@ -328,7 +306,7 @@ impl<W: Write + Seek> Log<W> {
             thread: who.map(|who| (who.thread, who.process)),
         };
         let result = self.writer.kernel(cpu, event, payload);
-        self.wrote(kind, payload.len(), result);
+        self.wrote(kind, result);
         if let Some(stack) = stack
             && self.walked.contains(kind)
             && let Some(state) = self.cpus.get_mut(usize::from(cpu))
@@ -344,7 +322,7 @@ impl<W: Write + Seek> Log<W> {
         }
         let identity = event.at(self.raw(cpu, time), who.thread, who.process);
         let result = self.writer.classic(cpu, identity, &event.payload);
-        self.wrote(kind, event.payload.len(), result);
+        self.wrote(kind, result);
     }
 
     /// Logs a manifest event.
@@ -362,7 +340,7 @@ impl<W: Write + Seek> Log<W> {
             extended: &[],
         };
         let result = self.writer.provider(cpu, identity, payload);
-        self.wrote(event.kind, payload.len(), result);
+        self.wrote(event.kind, result);
     }
 
     /// Whether an event is to be written: it is recorded and not lost. The stack of the event
@@ -401,12 +379,11 @@ impl<W: Write + Seek> Log<W> {
     }
 
     #[inline]
-    fn wrote(&mut self, kind: EventKind, payload_size: usize, result: Result<(), WriteError>) {
+    fn wrote(&mut self, kind: EventKind, result: Result<(), WriteError>) {
         match result {
             Ok(()) => {
                 self.counts[kind as usize] += 1;
                 self.events += 1;
-                self.bytes += payload_size as u64;
             }
             Err(error) => self.error = Some(error),
         }
@@ -448,7 +425,7 @@ impl<W: Write + Seek> Log<W> {
             thread: None,
         };
         let result = self.writer.kernel(cpu, event, &payload);
-        self.wrote(EventKind::Stack, payload.len(), result);
+        self.wrote(EventKind::Stack, result);
         self.stack = payload;
     }
 }

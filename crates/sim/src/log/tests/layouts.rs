@@ -265,7 +265,7 @@ fn images_are_identified() {
                 (Some(40), "user32.dll!GetMessageW"),
                 (Some(60), "user32.dll!GetMessageW"),
             ] {
-                log.modules_mut().function(process, frame).unwrap();
+                log.modules.function(process, frame).unwrap();
             }
             log.images(0, 10, Life::RundownStart, 0, Who::NOBODY, None);
             log.images(0, 20, Life::Start, 40, WHO, None);

@@ -8,6 +8,7 @@ use etl::{HeaderKind, Trace};
 use events::Decoder;
 use events::schema::Source;
 
+use super::recording::{Keyword, StackWalk};
 use super::*;
 use crate::windows::Windows;
 
@@ -47,12 +48,20 @@ fn computer(windows: Windows) -> Computer {
     }
 }
 
-fn bytes_of(windows: Windows, recording: &Recording, act: impl FnOnce(&mut TestLog)) -> Vec<u8> {
+fn write(
+    windows: Windows,
+    recording: &Recording,
+    act: impl FnOnce(&mut TestLog),
+) -> Finished<Cursor<Vec<u8>>> {
     let modules = Modules::new(windows);
     let out = Cursor::new(Vec::new());
     let mut log = Log::new(out, computer(windows), recording, modules).unwrap();
     act(&mut log);
-    log.finish(END).unwrap().into_inner()
+    log.finish(END).unwrap()
+}
+
+fn bytes_of(windows: Windows, recording: &Recording, act: impl FnOnce(&mut TestLog)) -> Vec<u8> {
+    write(windows, recording, act).out.into_inner()
 }
 
 fn open(bytes: Vec<u8>) -> Trace {

@@ -10,7 +10,7 @@ use super::*;
 fn stacks_belong_to_their_events() {
     let mut frames = Vec::new();
     let seen = logged(Windows::Ten, &everything(), |log| {
-        let modules = log.modules_mut();
+        let modules = &mut log.modules;
         frames = [
             (None, "ntoskrnl.exe!KiSwapContext"),
             (Some(40), "win32u.dll!NtUserGetMessage"),
@@ -61,12 +61,12 @@ fn stacks_belong_to_their_events() {
 /// Logs one event of each kind, each with a stack where it can have one.
 fn one_of_each(log: &mut TestLog) {
     let frame = log
-        .modules_mut()
+        .modules
         .frame(None, "ndis.sys!ndisInterruptDpc")
         .unwrap();
     let stack = Some(Stack {
         who: WHO,
-        frames: log.modules_mut().stack(&[frame]),
+        frames: log.modules.stack(&[frame]),
     });
     let process = Process::default();
     let thread = Thread::default();
@@ -178,7 +178,7 @@ fn what_is_not_recorded_is_absent() {
     // ThreadSetPriority is PRIORITY's, but its stack needs DISPATCHER.
     let text = "kernel = ['PRIORITY']\nstacks = ['ThreadSetPriority']";
     bytes_of(Windows::Ten, &toml::from_str(text).unwrap(), |log| {
-        assert!(log.records(K::SetPriority) && !log.walks(K::SetPriority));
+        assert!(log.records(K::SetPriority) && !log.walked.contains(K::SetPriority));
     });
     let always = [K::Extension, K::SysConfigEx, K::Mark];
     assert_eq!(kinds_of(&nothing()), always);
@@ -240,17 +240,16 @@ fn the_same_calls_give_the_same_bytes() {
 
 #[test]
 fn events_are_lost_where_they_are_meant_to_be() {
-    let mut lost = 0;
-    let bytes = bytes_of(Windows::Ten, &everything(), |log| {
+    let finished = write(Windows::Ten, &everything(), |log| {
         log.lose(100..200, Some(&[1]));
         for cpu in [0, 1] {
             for time in [99, 100, 199, 200] {
                 log.mark(cpu, time, "x");
             }
         }
-        lost = log.lost();
     });
-    assert_eq!(lost, 2);
+    assert_eq!(finished.lost, 2);
+    let bytes = finished.out.into_inner();
     assert_eq!(open(bytes.clone()).header().unwrap().events_lost, 2);
     let seen = read(bytes);
     let marks = seen.iter().filter(|event| event.hook == Some(0x0F22));
