@@ -50,7 +50,6 @@ impl Kind {
 /// What a routine leads to when it is done.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Then {
-    Nothing,
     /// A thread's time-out.
     Timer(ThreadId, u32),
     /// An action of the scenario.
@@ -207,7 +206,6 @@ impl<W: Write + Seek> Model<W> {
             body: work.body,
         };
         match work.then {
-            Then::Nothing => {}
             Then::Timer(t, wait) => {
                 if self.threads[t].wait == wait {
                     self.end_wait(t, 0, by);

@@ -27,9 +27,8 @@ pub(crate) struct Processor {
     pub(crate) dpc_requests: u32,
     pub(crate) dpc_rate: u32,
     pub(crate) dpc_tick: Time,
-    /// DPCs that wait for this processor's DPC thread, and that thread.
+    /// DPCs that wait for this processor's DPC thread, and the object that wakes it.
     pub(crate) threaded: VecDeque<Work>,
-    pub(crate) dpc_thread: Option<ThreadId>,
     pub(crate) dpc_object: usize,
 
     /// Since when what runs now has run.
@@ -69,7 +68,6 @@ impl Processor {
             dpc_rate: 0,
             dpc_tick: 0,
             threaded: VecDeque::new(),
-            dpc_thread: None,
             dpc_object: 0,
             since: 0,
             next: NEVER,
