@@ -22,7 +22,8 @@ fn main() {
         .truncate(true)
         .open(&a[2])
         .unwrap();
-    let (_, truth) = sim::simulate(&s, None, BufWriter::with_capacity(1 << 20, f)).unwrap();
+    let (_, truth) =
+        sim::simulate(&s, None, BufWriter::with_capacity(1 << 20, f), |_| true).unwrap();
     eprintln!(
         "{} events in {:?}: {:.2} M/s",
         truth.events,

@@ -104,8 +104,7 @@ event_kinds! {
     DiskWriteInit "DiskIo WriteInit" 0x010D DISK_STARTS, Some(StackWalk::DiskWriteInit);
     DiskFlush "DiskIo FlushBuffers" 0x010E DISKS, None;
     DiskFlushInit "DiskIo FlushInit" 0x010F DISK_STARTS, Some(StackWalk::DiskFlushInit);
-    FileName "FileIo FileRundown" 0x0424
-        Needs::AnyOf(&[Keyword::FileName, Keyword::DiskIo, Keyword::HardFaults]), None;
+    FileName "FileIo FileRundown" 0x0424 Needs::AnyOf(&[Keyword::FileName]), None;
     TcpSend4 "TcpIp SendIPV4" 0x060A NETWORK, None;
     TcpReceive4 "TcpIp RecvIPV4" 0x060B NETWORK, None;
     TcpSend6 "TcpIp SendIPV6" 0x061A NETWORK, None;
@@ -177,7 +176,10 @@ impl KindSet {
 
     /// The kinds whose stacks a recording holds.
     pub(super) fn walked(recording: &Recording) -> KindSet {
-        KindSet::of(|kind| kind.stack_walk().is_some_and(|s| recording.walks(s)))
+        let recorded = KindSet::recorded(recording);
+        KindSet::of(|kind| {
+            recorded.contains(kind) && kind.stack_walk().is_some_and(|s| recording.walks(s))
+        })
     }
 
     fn of(belongs: impl Fn(EventKind) -> bool) -> KindSet {

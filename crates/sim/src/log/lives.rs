@@ -2,21 +2,14 @@
 
 use std::io::{Seek, Write};
 
-use etl::Guid;
+use etl::write::{ImageId, Injected, Rsds};
 
 use super::modules::Module;
-use super::payload::{Payload, Small};
+use super::payload::Payload;
 use super::{EventKind, Log, Stack, Who};
 use crate::time::Time;
 use crate::windows::Windows;
 
-/// The class of the events that identify images.
-const IMAGE_ID: Guid = Guid::new(
-    0xB3E6_75D7,
-    0x2554,
-    0x4F18,
-    [0x83, 0x0B, 0x27, 0x62, 0x73, 0x25, 0x60, 0xDE],
-);
 /// Exit status of what has not exited (`STATUS_PENDING`).
 const STILL_RUNNING: u32 = 0x103;
 
@@ -113,7 +106,8 @@ impl<W: Write + Seek> Log<W> {
             Life::RundownEnd => EventKind::ProcessRundownEnd,
         };
         let has_package = !process.package.is_empty();
-        let mut payload = Vec::with_capacity(256)
+        let mut payload = Vec::with_capacity(256);
+        payload
             .u64(object_address(process.id))
             .u32(process.id)
             .u32(process.parent)
@@ -124,13 +118,12 @@ impl<W: Write + Seek> Log<W> {
         let since_eight = self.computer.windows > Windows::Seven;
         if since_eight {
             // 1: it has an application id; 8: it is packaged.
-            payload = payload.u32(if has_package { 1 | 8 } else { 0 });
+            payload.u32(if has_package { 1 | 8 } else { 0 });
         }
-        payload = put_user(payload, process)
-            .narrow(process.image)
-            .wide(process.command_line);
+        put_user(&mut payload, process);
+        payload.narrow(process.image).wide(process.command_line);
         if since_eight {
-            payload = payload
+            payload
                 .wide(process.package)
                 .wide(if has_package { "App" } else { "" });
         }
@@ -160,7 +153,8 @@ impl<W: Write + Seek> Log<W> {
         let is_user = !matches!(thread.who.process, 0 | 4);
         let user = |address: u64| if is_user { address } else { 0 };
         let user_stack = 0x10_0000_0000 + id * 0x10_0000;
-        let mut payload = Vec::with_capacity(128)
+        let mut payload = Vec::with_capacity(128);
+        payload
             .u32(thread.who.process)
             .u32(thread.who.thread)
             .u64(kernel_stack)
@@ -178,7 +172,7 @@ impl<W: Write + Seek> Log<W> {
             .u8(2)
             .u8(0);
         if self.computer.windows > Windows::Seven {
-            payload = payload.wide(thread.name);
+            payload.wide(thread.name);
         }
         let who = match life {
             Life::Start | Life::End => by,
@@ -225,8 +219,8 @@ impl<W: Write + Seek> Log<W> {
             self.kernel(kind, cpu, time, who, &image, stack);
             if matches!(life, Life::Start | Life::RundownStart) {
                 let id = EventKind::ImageId;
-                self.classic(id, IMAGE_ID, (0, 2), cpu, time, id_who, &image_id);
-                self.classic(id, IMAGE_ID, (36, 2), cpu, time, id_who, &pdb_id);
+                self.injected(id, &image_id, cpu, time, id_who);
+                self.injected(id, &pdb_id, cpu, time, id_who);
             }
         }
     }
@@ -247,16 +241,16 @@ fn object_address(process: u32) -> u64 {
 }
 
 /// The process's SID behind the image of a `TOKEN_USER`.
-fn put_user(payload: Vec<u8>, process: &Process<'_>) -> Vec<u8> {
+fn put_user(payload: &mut Vec<u8>, process: &Process<'_>) {
     let parts = process.user.sub_authorities();
-    let payload = payload
+    payload
         .u64(object_address(process.id) + 0x4A0)
         .u64(0)
         // Revision 1, so many sub-authorities, of authority 5.
         .bytes(&[1, parts.len() as u8, 0, 0, 0, 0, 0, 5]);
-    parts
-        .iter()
-        .fold(payload, |payload, part| payload.u32(*part))
+    for part in parts {
+        payload.u32(*part);
+    }
 }
 
 fn image(module: &Module, process: u32, windows: Windows) -> Vec<u8> {
@@ -265,7 +259,8 @@ fn image(module: &Module, process: u32, windows: Windows) -> Vec<u8> {
         Windows::Seven => [0; 4],
         _ => [12, 3, 0, 0],
     };
-    Vec::with_capacity(256)
+    let mut payload = Vec::with_capacity(256);
+    payload
         .u64(module.base)
         .u64(module.size.into())
         .u32(process)
@@ -274,23 +269,28 @@ fn image(module: &Module, process: u32, windows: Windows) -> Vec<u8> {
         .bytes(&signature)
         .u64(module.base)
         .bytes(&[0; 16])
-        .wide(&module.path)
+        .wide(&module.path);
+    payload
 }
 
-fn image_id(module: &Module, process: u32) -> Vec<u8> {
-    Vec::with_capacity(128)
-        .u64(module.base)
-        .u64(module.size.into())
-        .u32(process)
-        .u32(module.time_date_stamp)
-        .wide(&module.file)
+fn image_id(module: &Module, process: u32) -> Injected {
+    ImageId {
+        base: module.base,
+        size: module.size.into(),
+        process_id: process,
+        time_stamp: module.time_date_stamp,
+        file_name: &module.file,
+    }
+    .event()
 }
 
-fn pdb_id(module: &Module, process: u32) -> Vec<u8> {
-    let head = Small::new()
-        .u64(module.base)
-        .u32(process)
-        .guid(module.pdb_guid)
-        .u32(module.pdb_age);
-    head.as_slice().to_vec().narrow(&module.pdb_file)
+fn pdb_id(module: &Module, process: u32) -> Injected {
+    Rsds {
+        base: module.base,
+        process_id: process,
+        guid: module.pdb_guid,
+        age: module.pdb_age,
+        pdb: &module.pdb_file,
+    }
+    .event()
 }

@@ -8,6 +8,7 @@
 mod computer;
 mod event_kind;
 mod lives;
+mod manifest;
 mod modules;
 mod payload;
 mod providers;
@@ -22,8 +23,8 @@ mod traffic;
 pub(crate) use computer::{Computer, Cpu};
 pub(crate) use event_kind::EventKind;
 pub(crate) use lives::{Life, Process, Thread, User};
-pub(crate) use modules::{FrameError, Function, Module, Modules, StackId};
-pub(crate) use recording::{Keyword, Provider, Recording, StackWalk};
+pub(crate) use modules::{FrameError, Modules, StackId};
+pub(crate) use recording::Recording;
 pub(crate) use scheduling::{
     ContextSwitch, Dpc, DpcKind, Isr, ReadyThread, Running, Sample, Switched,
 };
@@ -34,11 +35,12 @@ pub(crate) use traffic::{Direction, Traffic};
 use std::io::{Seek, Write};
 use std::ops::Range;
 
-use etl::write::{ClassicEvent, KernelEvent, ProviderEvent, Session, WriteError, Writer};
-use etl::{Descriptor, Guid};
+use etl::Guid;
+use etl::write::{self, Injected, KernelEvent, ProviderEvent, Session, WriteError, Writer};
 
 use crate::time::Time;
 use event_kind::KindSet;
+use manifest::ManifestEvent;
 use payload::Payload;
 
 /// A thread and its process.
@@ -85,8 +87,9 @@ pub(crate) struct Log<W> {
     losses: Vec<Loss>,
     modules: Modules,
     counts: [u64; EventKind::ALL.len()],
+    /// Sum of the counts.
+    events: u64,
     lost: u64,
-    bytes: u64,
     /// Masks of what the session records.
     group_masks: [u32; 8],
     /// Names of the files by key.
@@ -123,6 +126,7 @@ struct Loss {
 }
 
 /// A trace that has been written.
+#[derive(Debug)]
 pub(crate) struct Finished<W> {
     /// Where it was written to.
     pub(crate) out: W,
@@ -174,8 +178,8 @@ impl<W: Write + Seek> Log<W> {
             losses: Vec::new(),
             modules,
             counts: [0; EventKind::ALL.len()],
+            events: 0,
             lost: 0,
-            bytes: 0,
             group_masks: [0; 8],
             files: Vec::new(),
             services: Vec::new(),
@@ -218,20 +222,9 @@ impl<W: Write + Seek> Log<W> {
         self.recorded.contains(kind)
     }
 
-    /// Whether stacks of events of the kind are recorded.
-    #[inline]
-    pub(crate) fn walks(&self, kind: EventKind) -> bool {
-        self.walked.contains(kind)
-    }
-
     /// The modules of the machine.
     pub(crate) fn modules(&self) -> &Modules {
         &self.modules
-    }
-
-    /// The modules of the machine, for frames not named before.
-    pub(crate) fn modules_mut(&mut self) -> &mut Modules {
-        &mut self.modules
     }
 
     /// Events of these processors (all if `None`) from one moment until before the other are lost.
@@ -263,18 +256,9 @@ impl<W: Write + Seek> Log<W> {
     }
 
     /// How many events were written.
+    #[inline]
     pub(crate) fn events(&self) -> u64 {
-        self.counts.iter().sum()
-    }
-
-    /// How many events were lost.
-    pub(crate) fn lost(&self) -> u64 {
-        self.lost
-    }
-
-    /// Bytes of all payloads written.
-    pub(crate) fn payload_bytes(&self) -> u64 {
-        self.bytes
+        self.events
     }
 
     /// A moment as the processor's clock says it.
@@ -322,7 +306,7 @@ impl<W: Write + Seek> Log<W> {
             thread: who.map(|who| (who.thread, who.process)),
         };
         let result = self.writer.kernel(cpu, event, payload);
-        self.wrote(kind, payload.len(), result);
+        self.wrote(kind, result);
         if let Some(stack) = stack
             && self.walked.contains(kind)
             && let Some(state) = self.cpus.get_mut(usize::from(cpu))
@@ -331,59 +315,32 @@ impl<W: Write + Seek> Log<W> {
         }
     }
 
-    /// Logs a classic event that is none of the kernel's own.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one event")]
-    fn classic(
-        &mut self,
-        kind: EventKind,
-        class: Guid,
-        (opcode, version): (u8, u8),
-        cpu: u16,
-        time: Time,
-        who: Who,
-        payload: &[u8],
-    ) {
+    /// Logs an event that a merge puts into a trace.
+    fn injected(&mut self, kind: EventKind, event: &Injected, cpu: u16, time: Time, who: Who) {
         if !self.admits(kind, cpu, time) {
             return;
         }
-        let event = ClassicEvent {
-            class,
-            opcode,
-            version,
-            time: self.raw(cpu, time),
-            thread_id: who.thread,
-            process_id: who.process,
-        };
-        let result = self.writer.classic(cpu, event, payload);
-        self.wrote(kind, payload.len(), result);
+        let identity = event.at(self.raw(cpu, time), who.thread, who.process);
+        let result = self.writer.classic(cpu, identity, &event.payload);
+        self.wrote(kind, result);
     }
 
     /// Logs a manifest event.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one event")]
-    fn provider(
-        &mut self,
-        kind: EventKind,
-        provider: Guid,
-        descriptor: Descriptor,
-        cpu: u16,
-        time: Time,
-        who: Who,
-        payload: &[u8],
-    ) {
-        if !self.admits(kind, cpu, time) {
+    fn provider(&mut self, event: &ManifestEvent, cpu: u16, time: Time, who: Who, payload: &[u8]) {
+        if !self.admits(event.kind, cpu, time) {
             return;
         }
-        let event = ProviderEvent {
-            provider,
-            descriptor,
+        let identity = ProviderEvent {
+            provider: event.provider(),
+            descriptor: event.descriptor(),
             time: self.raw(cpu, time),
             thread_id: who.thread,
             process_id: who.process,
             activity: Guid::ZERO,
             extended: &[],
         };
-        let result = self.writer.provider(cpu, event, payload);
-        self.wrote(kind, payload.len(), result);
+        let result = self.writer.provider(cpu, identity, payload);
+        self.wrote(event.kind, result);
     }
 
     /// Whether an event is to be written: it is recorded and not lost. The stack of the event
@@ -395,8 +352,23 @@ impl<W: Write + Seek> Log<W> {
         }
         self.write_pending(cpu, time);
         let is_lost = self.is_lost(cpu, time);
-        self.lost += u64::from(is_lost);
+        if is_lost {
+            self.lose_one(cpu);
+        }
         !is_lost
+    }
+
+    /// Counts an event that is lost, in the trace's header too.
+    #[cold]
+    fn lose_one(&mut self, cpu: u16) {
+        self.lost += 1;
+        let one = write::Loss {
+            events: 1,
+            buffers: 0,
+        };
+        if let Err(error) = self.writer.lose(cpu, one) {
+            self.error = Some(error);
+        }
     }
 
     #[inline]
@@ -407,11 +379,11 @@ impl<W: Write + Seek> Log<W> {
     }
 
     #[inline]
-    fn wrote(&mut self, kind: EventKind, payload_size: usize, result: Result<(), WriteError>) {
+    fn wrote(&mut self, kind: EventKind, result: Result<(), WriteError>) {
         match result {
             Ok(()) => {
                 self.counts[kind as usize] += 1;
-                self.bytes += payload_size as u64;
+                self.events += 1;
             }
             Err(error) => self.error = Some(error),
         }
@@ -435,13 +407,13 @@ impl<W: Write + Seek> Log<W> {
             return;
         }
         if self.is_lost(cpu, time) {
-            self.lost += 1;
+            self.lose_one(cpu);
             return;
         }
         let Stack { who, frames } = pending.stack;
         let mut payload = std::mem::take(&mut self.stack);
         payload.clear();
-        payload = payload
+        payload
             .u64(self.raw(cpu, pending.time) as u64)
             .u32(who.process)
             .u32(who.thread)
@@ -453,7 +425,7 @@ impl<W: Write + Seek> Log<W> {
             thread: None,
         };
         let result = self.writer.kernel(cpu, event, &payload);
-        self.wrote(EventKind::Stack, payload.len(), result);
+        self.wrote(EventKind::Stack, result);
         self.stack = payload;
     }
 }

@@ -397,3 +397,134 @@ impl Bits {
         z ^ (z >> 31)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testdata::Rng;
+
+    #[test]
+    fn functions_lie_in_their_module() {
+        let mut modules = Modules::new(Windows::Ten);
+        let first = modules.function(None, "ndis.sys!a").unwrap();
+        let second = modules.function(None, "NDIS.SYS!b").unwrap();
+        assert_eq!(modules.function(None, "ndis.sys!a"), Ok(first));
+        assert_eq!(second, first + 0x200);
+        let ndis = modules.iter().find(|m| m.file == "ndis.sys").unwrap();
+        assert_eq!(first, ndis.base + 0x1000);
+        assert_eq!(ndis.functions[1].name, "b");
+        assert_eq!(
+            (ndis.functions[1].rva, ndis.functions[1].size),
+            (0x1200, 0x200)
+        );
+        assert_eq!(ndis.path, r"\SystemRoot\System32\drivers\ndis.sys");
+        let frame = modules.frame(None, "ndis.sys!b").unwrap();
+        assert!((second + 1..second + 0x200).contains(&frame));
+    }
+
+    #[test]
+    fn a_library_is_mapped_once_for_all_processes() {
+        let mut modules = Modules::new(Windows::Ten);
+        let of = |modules: &mut Modules, process| modules.frame(Some(process), "ntdll.dll!f");
+        let first = of(&mut modules, 40).unwrap();
+        assert_eq!(of(&mut modules, 60), Ok(first));
+        modules.map(Some(60), "game.exe").unwrap();
+        let files = |process| -> Vec<_> {
+            let mapped = modules.of_process(process);
+            mapped.map(|module| module.file.as_str()).collect()
+        };
+        assert_eq!(
+            (files(40), files(60)),
+            (vec!["ntdll.dll"], vec!["ntdll.dll", "game.exe"])
+        );
+        assert!(
+            modules
+                .of_kernel()
+                .all(|module| module.file == "ntoskrnl.exe")
+        );
+    }
+
+    #[test]
+    fn paths_are_the_devices() {
+        let mut modules = Modules::new(Windows::Ten);
+        modules
+            .set_path(Some(40), "game.exe", r"C:\Games\game.exe")
+            .unwrap();
+        modules.map(Some(40), "lsass.exe").unwrap();
+        let paths: Vec<_> = modules.of_process(40).map(|m| m.path.as_str()).collect();
+        assert_eq!(
+            paths,
+            [
+                r"\Device\HarddiskVolume3\Games\game.exe",
+                r"\Device\HarddiskVolume3\Windows\System32\lsass.exe"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_a_module_is_follows_from_its_name() {
+        let one = |before: &[&str], windows| {
+            let mut modules = Modules::new(windows);
+            for file in before {
+                modules.map(Some(40), file).unwrap();
+            }
+            modules.map(Some(40), "user32.dll").unwrap();
+            modules.iter().last().unwrap().clone()
+        };
+        let (alone, later) = (one(&[], Windows::Ten), one(&["a.dll"], Windows::Ten));
+        assert_eq!((alone.base, alone.pdb_guid), (later.base, later.pdb_guid));
+        assert_ne!(alone.pdb_guid, one(&[], Windows::Eleven25H2).pdb_guid);
+    }
+
+    #[test]
+    fn modules_do_not_overlap() {
+        let mut rng = Rng(7);
+        for windows in [Windows::Seven, Windows::Eleven25H2] {
+            let mut modules = Modules::new(windows);
+            for _ in 0..1_000 {
+                let suffix = ["sys", "dll", "exe"][rng.below(3)];
+                let file = format!("{:x}.{suffix}", rng.bits());
+                modules.map(Some(40), &file).unwrap();
+            }
+            let mut places: Vec<_> = modules
+                .iter()
+                .map(|m| (m.base, m.base + u64::from(m.size)))
+                .collect();
+            places.sort_unstable();
+            assert!(places.windows(2).all(|pair| pair[0].1 <= pair[1].0));
+            for module in modules.iter() {
+                assert_eq!(module.base >> 63 == 1, module.is_kernel());
+                assert_eq!(
+                    module.is_kernel(),
+                    module.file.ends_with(".sys") || module.file == "ntoskrnl.exe"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_frames_are_told() {
+        let mut modules = Modules::new(Windows::Ten);
+        for text in ["ndis.sys", "!f", "ndis.sys!"] {
+            let error = FrameError::NotAFrame(text.into());
+            assert_eq!(modules.frame(None, text), Err(error));
+        }
+        for process in [None, Some(0), Some(4)] {
+            let error = FrameError::UserCodeInKernel("user32.dll".into());
+            assert_eq!(modules.frame(process, "user32.dll!f"), Err(error));
+        }
+        let many =
+            (0..20_000).try_for_each(|i| modules.frame(None, &format!("x.sys!{i}")).map(|_| ()));
+        assert!(matches!(many, Err(FrameError::TooManyFunctions { .. })));
+    }
+
+    #[test]
+    fn equal_stacks_are_one_and_long_ones_are_cut() {
+        let mut modules = Modules::new(Windows::Ten);
+        let first = modules.stack(&[1, 2]);
+        assert_ne!(modules.stack(&[2, 1]), first);
+        assert_eq!(modules.stack(&[1, 2]), first);
+        let long = modules.stack(&[5; 300]);
+        assert_eq!(modules.addresses(long).len(), 192 * 8);
+    }
+}

@@ -149,7 +149,8 @@ impl<W: Write + Seek> Log<W> {
             Windows::Seven => u8::from(old.user_wait),
             _ => u8::from(old.user_wait) | (old.qos & 7) << 1 | (new.qos & 7) << 4,
         };
-        let mut payload = Small::new()
+        let mut payload = Small::new();
+        payload
             .u32(new.thread)
             .u32(old.thread)
             .u8(new.priority)
@@ -170,7 +171,7 @@ impl<W: Write + Seek> Log<W> {
             // Of unknown meaning; in real traces bit 1 is set on every switch from idle and bit 3
             // on every one to it.
             let from_idle = u32::from(old.thread == IDLE) << 1;
-            payload = payload.u32(from_idle | u32::from(new.thread == IDLE) << 3);
+            payload.u32(from_idle | u32::from(new.thread == IDLE) << 3);
         }
         self.kernel(
             EventKind::ContextSwitch,
@@ -196,7 +197,8 @@ impl<W: Write + Seek> Log<W> {
             | u8::from(ready.stack_not_resident) << 1
             | u8::from(ready.process_not_resident) << 2
             | u8::from(ready.direct_switch) << 3;
-        let payload = Small::new()
+        let mut payload = Small::new();
+        payload
             .u32(ready.thread)
             .u8(ready.adjust_reason)
             .u8(ready.adjust_increment as u8)
@@ -222,7 +224,8 @@ impl<W: Write + Seek> Log<W> {
                 sample.rank,
             ),
         };
-        let payload = Small::new()
+        let mut payload = Small::new();
+        payload
             .u64(sample.address)
             .u32(sample.thread)
             .u16(1)
@@ -246,7 +249,8 @@ impl<W: Write + Seek> Log<W> {
             DpcKind::Threaded => EventKind::ThreadedDpc,
             DpcKind::Timer => EventKind::TimerDpc,
         };
-        let payload = Small::new()
+        let mut payload = Small::new();
+        payload
             .u64(self.raw(cpu, dpc.began) as u64)
             .u64(dpc.routine);
         self.kernel(kind, cpu, end, None, payload.as_slice(), None);
@@ -255,7 +259,8 @@ impl<W: Write + Seek> Log<W> {
     /// Logs an interrupt service routine when it ends.
     #[inline]
     pub(crate) fn isr(&mut self, cpu: u16, end: Time, isr: &Isr) {
-        let payload = Small::new()
+        let mut payload = Small::new();
+        payload
             .u64(self.raw(cpu, isr.began) as u64)
             .u64(isr.routine)
             .u8(isr.claimed.into())
@@ -264,7 +269,7 @@ impl<W: Write + Seek> Log<W> {
         match isr.message {
             None => self.kernel(EventKind::Isr, cpu, end, None, payload.as_slice(), None),
             Some(message) => {
-                let payload = payload.u32(message);
+                payload.u32(message);
                 self.kernel(
                     EventKind::MessageIsr,
                     cpu,
@@ -288,7 +293,8 @@ impl<W: Write + Seek> Log<W> {
         new: u8,
         stack: Option<Stack>,
     ) {
-        let payload = Small::new().u32(thread).u8(old).u8(new).u16(0);
+        let mut payload = Small::new();
+        payload.u32(thread).u8(old).u8(new).u16(0);
         self.kernel(
             EventKind::SetPriority,
             cpu,
@@ -308,11 +314,8 @@ impl<W: Write + Seek> Log<W> {
         ready_on: u16,
         old_priority: u8,
     ) {
-        let payload = Small::new()
-            .u32(thread)
-            .u16(ready_on)
-            .u8(old_priority)
-            .u8(0);
+        let mut payload = Small::new();
+        payload.u32(thread).u16(ready_on).u8(old_priority).u8(0);
         self.kernel(
             EventKind::AntiStarvation,
             cpu,

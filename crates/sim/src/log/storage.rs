@@ -99,7 +99,9 @@ impl<W: Write + Seek> Log<W> {
             DiskAction::Write => EventKind::DiskWriteInit,
             DiskAction::Flush => EventKind::DiskFlushInit,
         };
-        let payload = self.with_thread(Small::new().u64(request.irp), request);
+        let mut payload = Small::new();
+        payload.u64(request.irp);
+        self.put_thread(&mut payload, request);
         self.kernel(kind, cpu, time, Some(request.by), payload.as_slice(), stack);
     }
 
@@ -111,10 +113,11 @@ impl<W: Write + Seek> Log<W> {
             DiskAction::Flush => EventKind::DiskFlush,
         };
         let response_time = time.saturating_sub(began);
-        let head = Small::new().u32(request.disk).u32(request.irp_flags());
-        let payload = match request.action {
-            DiskAction::Flush => head.u64(response_time).u64(request.irp),
-            DiskAction::Read | DiskAction::Write => head
+        let mut payload = Small::new();
+        payload.u32(request.disk).u32(request.irp_flags());
+        match request.action {
+            DiskAction::Flush => payload.u64(response_time).u64(request.irp),
+            DiskAction::Read | DiskAction::Write => payload
                 .u32(request.bytes)
                 .u32(0)
                 .u64(request.offset)
@@ -122,7 +125,7 @@ impl<W: Write + Seek> Log<W> {
                 .u64(request.irp)
                 .u64(response_time),
         };
-        let payload = self.with_thread(payload, request);
+        self.put_thread(&mut payload, request);
         // Since Windows 8 the payload says who asked, and the header nothing.
         let who = (self.computer.windows == Windows::Seven).then_some(request.by);
         self.kernel(kind, cpu, time, who, payload.as_slice(), None);
@@ -136,7 +139,8 @@ impl<W: Write + Seek> Log<W> {
         fault: &HardFault,
         stack: Option<Stack>,
     ) {
-        let payload = Small::new()
+        let mut payload = Small::new();
+        payload
             .u64(self.raw(cpu, fault.began) as u64)
             .u64(fault.offset)
             .u64(fault.address)
@@ -156,16 +160,16 @@ impl<W: Write + Seek> Log<W> {
     /// Logs the names of all files.
     pub(super) fn file_names(&mut self, time: Time) {
         for (index, path) in std::mem::take(&mut self.files).iter().enumerate() {
-            let payload = Vec::new().u64(file_key(index)).wide(path);
+            let mut payload = Vec::new();
+            payload.u64(file_key(index)).wide(path);
             self.kernel(EventKind::FileName, 0, time, None, &payload, None);
         }
     }
 
     /// Adds the thread that asked, which is logged since Windows 8.
-    fn with_thread(&self, payload: Small, request: &DiskRequest) -> Small {
-        match self.computer.windows {
-            Windows::Seven => payload,
-            _ => payload.u32(request.by.thread),
+    fn put_thread(&self, payload: &mut Small, request: &DiskRequest) {
+        if self.computer.windows > Windows::Seven {
+            payload.u32(request.by.thread);
         }
     }
 }

@@ -3,9 +3,11 @@
 use std::io::{Seek, Write};
 
 use etl::Guid;
+use etl::write::companion::hook;
+use etl::write::{self, Injected, companion};
 
 use super::modules::SYSTEM_VOLUME;
-use super::payload::{Payload, Small};
+use super::payload::Payload;
 use super::{EventKind, Log, Recording, Who};
 use crate::time::Time;
 use crate::windows::Windows;
@@ -47,7 +49,8 @@ impl<W: Write + Seek> Log<W> {
 
     /// Logs a mark.
     pub(crate) fn mark(&mut self, cpu: u16, time: Time, text: &str) {
-        let payload = Vec::new().narrow(text);
+        let mut payload = Vec::new();
+        payload.narrow(text);
         self.kernel(EventKind::Mark, cpu, time, None, &payload, None);
     }
 
@@ -64,7 +67,7 @@ impl<W: Write + Seek> Log<W> {
             masks[(flags >> 29) as usize] |= flags & 0x1FFF_FFFF;
         }
         self.group_masks = masks;
-        self.extension(0x0005, Some(Who::NOBODY), 0);
+        self.extension(hook::EXTENSION, Some(Who::NOBODY), 0);
         self.sampling_interval(0x0F49, 0);
         self.build_info();
         for (device, drive) in [
@@ -72,7 +75,7 @@ impl<W: Write + Seek> Log<W> {
             (r"\SystemRoot\".to_owned(), r"C:\Windows\"),
             (r"\??\".to_owned(), ""),
         ] {
-            self.sys_config_ex(35, &Vec::new().wide(&device).wide(drive));
+            self.sys_config_ex(35, Vec::new().wide(&device).wide(drive));
         }
     }
 
@@ -80,9 +83,11 @@ impl<W: Write + Seek> Log<W> {
     pub(super) fn end(&mut self, time: Time) {
         self.sampling_interval(0x0F4A, time);
         self.file_names(time);
+        self.describe(time);
         self.processors(time);
         for service in std::mem::take(&mut self.services) {
-            let payload = Vec::new()
+            let mut payload = Vec::new();
+            payload
                 .u32(service.process)
                 // SERVICE_RUNNING
                 .u32(4)
@@ -95,36 +100,33 @@ impl<W: Write + Seek> Log<W> {
                 .wide("");
             self.system_config(0x0B0F, 3, time, Some(Who::NOBODY), &payload);
         }
-        self.extension(0x0020, None, time);
-        // The rundown is complete.
-        self.kernel_hook(EventKind::Extension, (0x0008, 2), 0, time, None, &[], None);
+        self.extension(hook::END_EXTENSION, None, time);
+        let complete = (hook::RUNDOWN_COMPLETE, 2);
+        self.kernel_hook(EventKind::Extension, complete, 0, time, None, &[], None);
     }
 
     /// The group masks of the session and the version of the kernel's events.
     fn extension(&mut self, hook: u16, who: Option<Who>, time: Time) {
-        let payload = self
-            .group_masks
-            .iter()
-            .fold(Small::new(), |p, mask| p.u32(*mask));
-        let payload = payload.u32(match self.computer.windows {
+        let kernel_version = match self.computer.windows {
             Windows::Seven => 42,
             // As of build 19041; what later ones say is not known.
             _ => 80,
-        });
-        let payload = payload.as_slice();
+        };
+        let payload = &companion::extension(self.group_masks, kernel_version);
         self.kernel_hook(EventKind::Extension, (hook, 2), 0, time, who, payload, None);
     }
 
     fn sampling_interval(&mut self, hook: u16, time: Time) {
         let kind = EventKind::SamplingInterval;
         let version = kind.version(self.computer.windows);
-        let mut payload = Vec::new()
+        let mut payload = Vec::new();
+        payload
             // The timer, not a hardware counter; the new interval and the one before.
             .u32(0)
             .u32(self.sampling_interval)
             .u32(10_000);
         if version >= 3 {
-            payload = payload.wide("Timer");
+            payload.wide("Timer");
         }
         let who = Some(Who::NOBODY);
         self.kernel_hook(kind, (hook, version), 0, time, who, &payload, None);
@@ -151,7 +153,7 @@ impl<W: Write + Seek> Log<W> {
             ),
         };
         let installed = self.computer.boot.saturating_sub(864_000_000_000);
-        self.sys_config_ex(32, &Vec::new().u64(installed).wide(lab).wide(product));
+        self.sys_config_ex(32, Vec::new().u64(installed).wide(lab).wide(product));
     }
 
     /// Processors, groups and nodes.
@@ -159,8 +161,8 @@ impl<W: Write + Seek> Log<W> {
         let computer = &self.computer;
         let cpus = computer.cpus.clone();
         let is_seven = computer.windows == Windows::Seven;
-        let mut cpu = Vec::with_capacity(1 << 10)
-            .u32(computer.cpu_mhz)
+        let mut cpu = Vec::with_capacity(1 << 10);
+        cpu.u32(computer.cpu_mhz)
             .u32(cpus.len() as u32)
             .u32(computer.memory_mib)
             // A page, and what memory is reserved by.
@@ -171,8 +173,7 @@ impl<W: Write + Seek> Log<W> {
             // Hyper-threading flags.
             .u64(0);
         if !is_seven {
-            cpu = cpu
-                .u64(0x7FFF_FFFE_FFFF)
+            cpu.u64(0x7FFF_FFFE_FFFF)
                 // An AMD64 processor of family 6, model 158, stepping 10.
                 .u16(9)
                 .u16(6)
@@ -192,7 +193,8 @@ impl<W: Write + Seek> Log<W> {
         );
 
         let nodes = cpus.iter().map(|cpu| cpu.node + 1).max().unwrap_or(0);
-        let mut numa = Vec::new().u32(nodes.into());
+        let mut numa = Vec::new();
+        numa.u32(nodes.into());
         for node in 0..nodes {
             let of_node = || cpus.iter().filter(move |cpu| cpu.node == node);
             // A node lies in one group.
@@ -200,28 +202,30 @@ impl<W: Write + Seek> Log<W> {
             let mask = of_node()
                 .filter(|cpu| cpu.group == group)
                 .fold(0, |mask, cpu| mask | 1 << (cpu.number & 63));
-            numa = numa.u64(mask).u16(group).bytes(&[0; 6]);
+            numa.u64(mask).u16(group).bytes(&[0; 6]);
         }
         self.system_config(0x0B18, 2, time, None, &numa);
 
         let groups = cpus.iter().map(|cpu| cpu.group + 1).max().unwrap_or(0);
-        let mut affinities = Vec::new().u32(groups.into());
+        let mut affinities = Vec::new();
+        affinities.u32(groups.into());
         for group in 0..groups {
             let of_group = cpus.iter().filter(|cpu| cpu.group == group);
-            affinities =
-                affinities.u64(of_group.fold(0, |mask, cpu| mask | 1 << (cpu.number & 63)));
+            affinities.u64(of_group.fold(0, |mask, cpu| mask | 1 << (cpu.number & 63)));
         }
         self.system_config(0x0B1A, 2, time, None, &affinities);
 
-        let numbers = Vec::new().u32(cpus.len() as u32);
-        let numbers = cpus.iter().fold(numbers, |numbers, cpu| {
-            numbers.u16(cpu.group).u8(cpu.number).u8(0)
-        });
+        let mut numbers = Vec::new();
+        numbers.u32(cpus.len() as u32);
+        for cpu in &cpus {
+            numbers.u16(cpu.group).u8(cpu.number).u8(0);
+        }
         self.system_config(0x0B1B, 2, time, None, &numbers);
 
         if !is_seven {
             for index in 0..cpus.len() as u32 {
-                let processor = Vec::with_capacity(428)
+                let mut processor = Vec::with_capacity(428);
+                processor
                     .u32(index)
                     .u32(0x3D1B_3FFF)
                     .u32(mhz)
@@ -246,7 +250,13 @@ impl<W: Write + Seek> Log<W> {
     }
 
     fn sys_config_ex(&mut self, opcode: u8, payload: &[u8]) {
-        let kind = EventKind::SysConfigEx;
-        self.classic(kind, SYS_CONFIG_EX, (opcode, 0), 0, 0, Who::NOBODY, payload);
+        let mut event = Injected {
+            class: SYS_CONFIG_EX,
+            opcode,
+            version: 0,
+            payload: write::Payload::new(),
+        };
+        event.payload.bytes(payload);
+        self.injected(EventKind::SysConfigEx, &event, 0, 0, Who::NOBODY);
     }
 }

@@ -61,7 +61,8 @@ impl<W: Write + Seek> Log<W> {
             IpAddr::V4(v4) if is_v6 => v4.to_ipv6_mapped().into(),
             ip => ip,
         };
-        let mut payload = Small::new()
+        let mut payload = Small::new();
+        payload
             .u32(traffic.process)
             .u32(traffic.bytes)
             .ip(address(destination))
@@ -70,9 +71,9 @@ impl<W: Write + Seek> Log<W> {
             .port(source.port());
         if traffic.tcp && traffic.direction == Send {
             // When the send began and ended, in a unit that is not known.
-            payload = payload.u32(0).u32(0);
+            payload.u32(0).u32(0);
         }
-        payload = payload.u32(traffic.sequence).u64(traffic.connection);
+        payload.u32(traffic.sequence).u64(traffic.connection);
         self.kernel(kind, cpu, time, None, payload.as_slice(), None);
     }
 }
