@@ -1,15 +1,15 @@
 //! `laglab trim`.
 
 use std::fs::File;
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use etl::Trace;
 use etl::write::{WriteError, Writer};
 use serde::Serialize;
-use tempfile::NamedTempFile;
 
 use super::Failure;
+use super::new_file::NewFile;
 use super::open::TraceFiles;
 use crate::event_filter::{Filter, Sieve};
 use crate::metadata::MetadataFiles;
@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         ));
     }
     let mut session = trim::session(&trace, &args.filter).map_err(Failure::Input)?;
-    let temporary = temporary_beside(&args.output)?;
+    let new = NewFile::create(&args.output)?;
     let processes = Processes::learn(&mut decoder, &trace)?;
     let mut redactor = match args.redact {
         true => Some(Redactor::new(&decoder, args.redact_key.as_deref()).map_err(Failure::Input)?),
@@ -81,7 +81,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         redactor.redact_session(&mut session);
     }
     let failed = |error: WriteError| Failure::input(&args.output, error);
-    let out = BufWriter::new(temporary.as_file());
+    let out = BufWriter::new(new.file());
     let mut writer = Writer::new(out, session).map_err(failed)?;
     let sieve = Sieve::new(&args.filter, &decoder, &processes, trace.clock());
     let selection = Selection::new(&args.filter, sieve);
@@ -96,10 +96,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         return Err(nothing_wanted(&counts));
     }
     writer.finish().map_err(failed)?;
-    let bytes = length(temporary.as_file()).map_err(|e| Failure::input(&args.output, e))?;
-    temporary
-        .persist(&args.output)
-        .map_err(|e| Failure::input(&args.output, e.error))?;
+    let bytes = new.finish()?;
     let report = Report {
         output: args.output.display().to_string(),
         bytes,
@@ -154,35 +151,6 @@ fn nothing_wanted(counts: &Counts) -> Failure {
         }
     };
     Failure::Input(why.to_owned())
-}
-
-/// A file in the folder of `path`, to take its name when all is written.
-fn temporary_beside(path: &Path) -> Result<NamedTempFile, Failure> {
-    if path.is_dir() {
-        return Err(Failure::input(path, "is a directory; give a file to write"));
-    }
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".laglab-trim-");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // What the user's umask leaves of these, as of any new file.
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    builder
-        .tempfile_in(folder)
-        .map_err(|error| match error.kind() {
-            ErrorKind::NotFound => Failure::input(path, "its folder does not exist"),
-            kind => Failure::input(path, format!("cannot be written: {kind}")),
-        })
-}
-
-fn length(file: &File) -> std::io::Result<u64> {
-    Ok(file.metadata()?.len())
 }
 
 fn write(report: &Report) -> Result<(), Failure> {
