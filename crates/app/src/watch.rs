@@ -44,6 +44,7 @@ pub(crate) struct Watch {
     started: Instant,
     bar: OnceLock<ProgressBar>,
     quiet: bool,
+    in_percent: bool,
     done_bytes: std::sync::atomic::AtomicU64,
 }
 
@@ -56,6 +57,7 @@ impl Watch {
             started: Instant::now(),
             bar: OnceLock::new(),
             quiet: false,
+            in_percent: false,
             done_bytes: 0.into(),
         }
     }
@@ -63,6 +65,12 @@ impl Watch {
     /// Shows no progress: for output that itself is the progress.
     pub(crate) fn quiet(mut self) -> Watch {
         self.quiet = true;
+        self
+    }
+
+    /// Shows percent instead of bytes: for work whose bytes nobody knows beforehand.
+    pub(crate) fn in_percent(mut self) -> Watch {
+        self.in_percent = true;
         self
     }
 
@@ -95,7 +103,10 @@ impl Watch {
             Some(self.total_bytes),
             ProgressDrawTarget::stderr_with_hz(10),
         );
-        let template = "{msg} {bar:30} {bytes}/{total_bytes}, {eta} left";
+        let template = match self.in_percent {
+            false => "{msg} {bar:30} {bytes}/{total_bytes}, {eta} left",
+            true => "{msg} {bar:30} {percent} %, {eta} left",
+        };
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }

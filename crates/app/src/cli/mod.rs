@@ -4,7 +4,9 @@ mod completions;
 mod events;
 mod explain;
 mod info;
+mod new_file;
 mod open;
+mod simulate;
 mod stats;
 mod trim;
 
@@ -53,6 +55,8 @@ enum Command {
     Events(Box<events::Args>),
     /// A part of a trace, as a trace
     Trim(Box<trim::Args>),
+    /// Make a trace whose truth is known, with a model of Windows
+    Simulate(Box<simulate::Args>),
     /// A completion script for your shell
     Completions(completions::Args),
 }
@@ -101,6 +105,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Stats(args) => stats::run(args, cli.json),
         Command::Events(args) => events::run(args, cli.json),
         Command::Trim(args) => trim::run(args, cli.json),
+        Command::Simulate(args) => simulate::run(args, cli.json),
         Command::Completions(args) => completions::run(args, cli.json),
     };
     match outcome {

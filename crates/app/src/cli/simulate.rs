@@ -1,0 +1,248 @@
+//! `laglab simulate`.
+
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use sim::scenario::{Override, Scenario, ScenarioError};
+use sim::{RunError, Truth, shipped};
+
+use super::Failure;
+use super::new_file::NewFile;
+use crate::output::{self, Columns, Side, grouped};
+use crate::watch::{self, Watch};
+
+/// Makes a trace of what a model of Windows does in a scenario, and says what really happened.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    laglab simulate --list\n  \
+    laglab simulate rank-stall -o stall.etl\n  \
+    laglab simulate rank-stall --seed 7 --windows 11-25H2\n  \
+    laglab simulate rank-stall --show > mine.toml\n  \
+    laglab simulate mine.toml --set machine.processors=16\n  \
+    laglab simulate load --events 20000000 -o load.etl\n\n\
+    Beside FILE.etl it writes FILE.truth.json: what happened inside the model.\n\
+    Scenarios are described in docs/scenarios.md, the truth in docs/truth.md.")]
+pub(super) struct Args {
+    /// A shipped scenario's name, or a file
+    #[arg(value_name = "SCENARIO", required_unless_present = "list")]
+    scenario: Option<String>,
+    /// The trace to write; one that is there is replaced [default: SCENARIO.etl]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Seed of everything random [default: the scenario's]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Release of Windows: 7, 10-22H2, 11-23H2 or 11-25H2 [default: the scenario's]
+    #[arg(long, value_name = "RELEASE")]
+    windows: Option<String>,
+    /// How long the trace is, such as 30s [default: the scenario's]
+    #[arg(long, value_name = "TIME")]
+    duration: Option<String>,
+    /// End the trace after so many events
+    #[arg(long, value_name = "N")]
+    events: Option<u64>,
+    /// Compress the trace
+    #[arg(long)]
+    compress: bool,
+    /// Set a value over the scenario's, such as machine.processors=16
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// List the scenarios that ship
+    #[arg(long, conflicts_with_all = ["scenario", "output", "show"])]
+    list: bool,
+    /// Print the scenario's text instead of running it
+    #[arg(long, conflicts_with = "output")]
+    show: bool,
+}
+
+/// What was written.
+#[derive(Serialize)]
+struct Report<'a> {
+    trace: String,
+    truth: String,
+    bytes: u64,
+    scenario: &'a str,
+    title: &'a str,
+    seed: u64,
+    windows_build: u32,
+    events: u64,
+    events_lost: u64,
+}
+
+pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
+    let Some(name) = args.scenario.as_deref().filter(|_| !args.list) else {
+        return list(json);
+    };
+    let text = text(name)?;
+    if args.show {
+        let mut out = output::for_programs();
+        out.write_all(text.as_bytes())?;
+        return Ok(out.flush()?);
+    }
+    let scenario = read(name, &text, &settings(args)?)?;
+    let trace = match &args.output {
+        Some(path) => path.clone(),
+        None => PathBuf::from(format!("{}.etl", scenario.name())),
+    };
+    let (truth, bytes) = write(&scenario, args.seed, &trace)?;
+    let truth_path = trace.with_extension("truth.json");
+    write_truth(&truth, &truth_path)?;
+    let report = Report {
+        trace: trace.display().to_string(),
+        truth: truth_path.display().to_string(),
+        bytes,
+        scenario: &truth.scenario,
+        title: &truth.title,
+        seed: truth.seed,
+        windows_build: truth.windows_build,
+        events: truth.events,
+        events_lost: truth.events_lost,
+    };
+    if json {
+        return Ok(output::json(&report)?);
+    }
+    Ok(say(&report)?)
+}
+
+/// A shipped scenario's text, or a file's.
+fn text(name: &str) -> Result<String, Failure> {
+    if let Some(text) = shipped::text(name) {
+        return Ok(text.to_owned());
+    }
+    let path = Path::new(name);
+    if path.extension().is_none() && !path.exists() {
+        return Err(Failure::Input(format!(
+            "there is no scenario `{name}`; see `laglab simulate --list`, or give a .toml file"
+        )));
+    }
+    fs::read_to_string(path).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => {
+            Failure::input(path, "is not a scenario: it is no UTF-8 text")
+        }
+        _ => Failure::input(path, error),
+    })
+}
+
+/// What the arguments set over the scenario.
+fn settings(args: &Args) -> Result<Vec<Override>, Failure> {
+    let of = |path: &str, value: &Option<String>| {
+        value.as_ref().map(|value| format!("{path} = {value:?}"))
+    };
+    let mut all: Vec<String> = args.set.clone();
+    all.extend(of("machine.windows", &args.windows));
+    all.extend(of("duration", &args.duration));
+    all.extend(args.events.map(|events| format!("events = {events}")));
+    all.extend(args.compress.then(|| "record.compressed = true".to_owned()));
+    all.iter()
+        .map(|setting| Override::parse(setting).map_err(refused))
+        .collect()
+}
+
+/// Scenarios that one extends are shipped ones, or files beside it.
+fn read(name: &str, text: &str, settings: &[Override]) -> Result<Scenario, Failure> {
+    let folder = Path::new(name)
+        .parent()
+        .map(Path::to_owned)
+        .unwrap_or_default();
+    let named = |base: &str| {
+        // A name, not a path: a scenario from elsewhere opens no file but its neighbours.
+        let is_name = base
+            .chars()
+            .all(|c| c.is_alphanumeric() || "-_".contains(c));
+        shipped::text(base).map(str::to_owned).or_else(|| {
+            is_name.then(|| fs::read_to_string(folder.join(format!("{base}.toml"))).ok())?
+        })
+    };
+    Scenario::read(name, text, &named, settings).map_err(refused)
+}
+
+fn refused(error: ScenarioError) -> Failure {
+    Failure::Input(error.to_string())
+}
+
+fn write(scenario: &Scenario, seed: Option<u64>, path: &Path) -> Result<(Truth, u64), Failure> {
+    /// The progress bar counts parts of the whole, since nobody knows its bytes.
+    const PARTS: u64 = 1_000_000;
+    let new = NewFile::create(path)?;
+    let out = BufWriter::with_capacity(1 << 20, new.file());
+    let watch = Watch::new("simulating", PARTS).in_percent();
+    let go_on = |done: f64| watch.reach((done * PARTS as f64) as u64).is_ok();
+    let (out, truth) = sim::simulate(scenario, seed, out, go_on).map_err(|error| match error {
+        RunError::Stopped => Failure::Interrupted,
+        error => Failure::input(path, error),
+    })?;
+    out.into_inner()
+        .map_err(|error| Failure::input(path, error.into_error()))?;
+    drop(watch);
+    watch::check()?;
+    Ok((truth, new.finish()?))
+}
+
+fn write_truth(truth: &Truth, path: &Path) -> Result<(), Failure> {
+    let new = NewFile::create(path)?;
+    let failed = |error: io::Error| Failure::input(path, error);
+    let mut out = BufWriter::new(new.file());
+    serde_json::to_writer_pretty(&mut out, truth).map_err(|e| failed(e.into()))?;
+    writeln!(out).and_then(|()| out.flush()).map_err(failed)?;
+    drop(out);
+    new.finish().map(|_| ())
+}
+
+fn say(report: &Report<'_>) -> io::Result<()> {
+    let mut out = output::for_people();
+    output::first_heading(&mut out, report.title)?;
+    let mut columns = Columns::new(&[Side::Left, Side::Left]);
+    let events = match report.events_lost {
+        0 => grouped(report.events),
+        lost => format!("{} ({} lost)", grouped(report.events), grouped(lost)),
+    };
+    for (what, value) in [
+        (
+            "simulated",
+            format!("{}, seed {}", report.scenario, report.seed),
+        ),
+        ("Windows build", report.windows_build.to_string()),
+        ("events", events),
+        (
+            "trace",
+            format!("{} ({})", report.trace, output::size(report.bytes)),
+        ),
+        ("truth", report.truth.clone()),
+    ] {
+        columns.row([what.to_owned(), value]);
+    }
+    columns.write(&mut out)?;
+    out.flush()
+}
+
+/// One shipped scenario.
+#[derive(Serialize)]
+struct Listed {
+    name: &'static str,
+    title: String,
+    about: String,
+}
+
+fn list(json: bool) -> Result<(), Failure> {
+    let mut all = Vec::new();
+    for name in shipped::names() {
+        let scenario = read(name, &text(name)?, &[])?;
+        all.push(Listed {
+            name,
+            title: scenario.title().to_owned(),
+            about: scenario.about().trim().to_owned(),
+        });
+    }
+    if json {
+        return Ok(output::json(&all)?);
+    }
+    let mut out = output::for_people();
+    let mut columns = Columns::new(&[Side::Left, Side::Left]);
+    for Listed { name, title, .. } in &all {
+        columns.row([(*name).to_owned(), title.clone()]);
+    }
+    columns.write(&mut out)?;
+    Ok(out.flush()?)
+}

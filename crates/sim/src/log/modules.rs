@@ -1,0 +1,530 @@
+//! The address space: which modules there are, where, and what identifies them.
+//!
+//! Everything about a module follows from its file name and the release of Windows, so that the
+//! same names have the same addresses and PDBs in every scenario, but for modules that would lie on
+//! one another: the one mentioned later then goes to the next free place.
+
+use std::collections::HashMap;
+
+use etl::Guid;
+
+use crate::windows::Windows;
+
+/// Relative address of a module's first function.
+const FIRST_RVA: u32 = 0x1000;
+/// Bytes of each function.
+const FUNCTION_SIZE: u32 = 0x200;
+/// Where in a function it is found at: behind the call that stacks return to.
+const RETURN_OFFSET: u64 = 0x4A;
+/// Bytes of address space that each module may take.
+const SLOT: u64 = 16 << 20;
+/// Windows keeps no more frames of a stack.
+const MAX_FRAMES: usize = 192;
+
+/// A frame that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum FrameError {
+    /// The text names no function of a module.
+    #[error("`{0}` is no frame: expected `module!function`, such as `ndis.sys!ndisInterruptDpc`")]
+    NotAFrame(String),
+    /// Code of a process where only the kernel's can be.
+    #[error(
+        "`{0}` is a user module: it cannot run in the System process, in a DPC or in an interrupt"
+    )]
+    UserCodeInKernel(String),
+    /// The module has no room for another function.
+    #[error("`{module}` has room for {limit} functions, and more are named")]
+    TooManyFunctions {
+        /// The module.
+        module: String,
+        /// Most functions that it can have.
+        limit: u32,
+    },
+    /// There is no room for another module.
+    #[error("there is no room in the address space for `{0}`: too many modules are named")]
+    TooManyModules(String),
+}
+
+/// A stack that events can refer to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct StackId(u32);
+
+/// A function, which has [`Function::rva`] up to the next one's to itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Function {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its address relative to the module's base.
+    pub(crate) rva: u32,
+    /// Its size in bytes.
+    pub(crate) size: u32,
+}
+
+/// A module: an image file, mapped at one address in all processes that have it.
+#[derive(Clone, Debug)]
+pub(crate) struct Module {
+    /// Name of its file, as first mentioned.
+    pub(crate) file: String,
+    /// Its file as an NT path.
+    pub(crate) path: String,
+    /// Where it is mapped.
+    pub(crate) base: u64,
+    /// Its size in memory, in bytes.
+    pub(crate) size: u32,
+    /// Link time of its file (a hash, as in reproducible builds).
+    pub(crate) time_date_stamp: u32,
+    /// Checksum of its file.
+    pub(crate) checksum: u32,
+    /// Name of the PDB that describes it.
+    pub(crate) pdb_file: String,
+    /// Identity of the PDB.
+    pub(crate) pdb_guid: Guid,
+    /// How often the PDB was rewritten.
+    pub(crate) pdb_age: u32,
+    /// The processes that have it mapped, in order of first mention; none for a kernel module,
+    /// which belongs to all.
+    pub(crate) processes: Vec<u32>,
+    /// Its functions, by address.
+    pub(crate) functions: Vec<Function>,
+    is_kernel: bool,
+    by_name: HashMap<String, usize>,
+}
+
+impl Module {
+    /// A module of the kernel.
+    pub(crate) fn is_kernel(&self) -> bool {
+        self.is_kernel
+    }
+}
+
+/// All modules and stacks of a machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Modules {
+    windows: Windows,
+    list: Vec<Module>,
+    /// By file name in lower case.
+    by_file: HashMap<String, usize>,
+    /// Places taken, as multiples of [`SLOT`].
+    taken: HashMap<u64, usize>,
+    /// Addresses of each stack, as a payload has them.
+    stacks: Vec<Box<[u8]>>,
+    by_frames: HashMap<Box<[u8]>, StackId>,
+}
+
+impl Modules {
+    /// An address space with nothing in it but the kernel.
+    pub(crate) fn new(windows: Windows) -> Modules {
+        let mut modules = Modules {
+            windows,
+            list: Vec::new(),
+            by_file: HashMap::new(),
+            taken: HashMap::new(),
+            stacks: Vec::new(),
+            by_frames: HashMap::new(),
+        };
+        modules
+            .map(None, "ntoskrnl.exe")
+            .expect("an empty address space has room");
+        modules
+    }
+
+    /// Maps a module into a process (`None`: the kernel, where only kernel modules can be), if it
+    /// is not mapped there yet. Needed only for modules that no frame names.
+    ///
+    /// # Errors
+    /// If the module is not of the kernel and no process is given, or there is no room.
+    pub(crate) fn map(&mut self, process: Option<u32>, file: &str) -> Result<(), FrameError> {
+        self.module(process, file).map(|_| ())
+    }
+
+    /// Says where a module's file is: an NT path, or one with a drive (`C:\Games\game.exe`).
+    ///
+    /// # Errors
+    /// As for [`Modules::map`].
+    pub(crate) fn set_path(
+        &mut self,
+        process: Option<u32>,
+        file: &str,
+        path: &str,
+    ) -> Result<(), FrameError> {
+        let module = self.module(process, file)?;
+        self.list[module].path = match path.strip_prefix("C:").or(path.strip_prefix("c:")) {
+            Some(rest) => format!("{SYSTEM_VOLUME}{rest}"),
+            None => path.to_owned(),
+        };
+        Ok(())
+    }
+
+    /// The address of `module!function`: that of a DPC's routine, or where a thread starts.
+    ///
+    /// # Errors
+    /// If the text is no frame, or the frame cannot be there.
+    pub(crate) fn function(
+        &mut self,
+        process: Option<u32>,
+        frame: &str,
+    ) -> Result<u64, FrameError> {
+        let not_a_frame = || FrameError::NotAFrame(frame.to_owned());
+        let (file, name) = frame.split_once('!').ok_or_else(not_a_frame)?;
+        if file.is_empty() || name.is_empty() {
+            return Err(not_a_frame());
+        }
+        let module = self.module(process, file)?;
+        let module = &mut self.list[module];
+        let index = match module.by_name.get(name) {
+            Some(index) => *index,
+            None => {
+                let index = module.functions.len();
+                let limit = (module.size - FIRST_RVA) / FUNCTION_SIZE;
+                if index >= limit as usize {
+                    return Err(FrameError::TooManyFunctions {
+                        module: module.file.clone(),
+                        limit,
+                    });
+                }
+                module.functions.push(Function {
+                    name: name.to_owned(),
+                    rva: FIRST_RVA + FUNCTION_SIZE * index as u32,
+                    size: FUNCTION_SIZE,
+                });
+                module.by_name.insert(name.to_owned(), index);
+                index
+            }
+        };
+        Ok(module.base + u64::from(module.functions[index].rva))
+    }
+
+    /// An address inside `module!function`: what a sample or a stack holds of it.
+    ///
+    /// # Errors
+    /// As for [`Modules::function`].
+    pub(crate) fn frame(&mut self, process: Option<u32>, frame: &str) -> Result<u64, FrameError> {
+        Ok(self.function(process, frame)? + RETURN_OFFSET)
+    }
+
+    /// The stack of these addresses, innermost first, of which 192 are kept. Equal stacks are one.
+    pub(crate) fn stack(&mut self, frames: &[u64]) -> StackId {
+        let bytes: Box<[u8]> = frames
+            .iter()
+            .take(MAX_FRAMES)
+            .flat_map(|frame| frame.to_le_bytes())
+            .collect();
+        if let Some(id) = self.by_frames.get(&bytes) {
+            return *id;
+        }
+        let id = StackId(self.stacks.len() as u32);
+        self.stacks.push(bytes.clone());
+        self.by_frames.insert(bytes, id);
+        id
+    }
+
+    /// The addresses of a stack, as a payload has them.
+    #[inline]
+    pub(super) fn addresses(&self, stack: StackId) -> &[u8] {
+        &self.stacks[stack.0 as usize]
+    }
+
+    /// Every module, in order of first mention.
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Module> {
+        self.list.iter()
+    }
+
+    /// The kernel's modules.
+    pub(crate) fn of_kernel(&self) -> impl Iterator<Item = &Module> {
+        self.list.iter().filter(|module| module.is_kernel)
+    }
+
+    /// The modules that a process has mapped.
+    pub(crate) fn of_process(&self, process: u32) -> impl Iterator<Item = &Module> {
+        self.list
+            .iter()
+            .filter(move |module| module.processes.contains(&process))
+    }
+
+    fn module(&mut self, process: Option<u32>, file: &str) -> Result<usize, FrameError> {
+        let key = file.to_ascii_lowercase();
+        let index = match self.by_file.get(&key) {
+            Some(index) => *index,
+            None => {
+                let module = self.make(file, &key)?;
+                self.list.push(module);
+                self.by_file.insert(key, self.list.len() - 1);
+                self.list.len() - 1
+            }
+        };
+        let module = &mut self.list[index];
+        if !module.is_kernel {
+            let process = process
+                .filter(|process| !matches!(process, 0 | 4))
+                .ok_or_else(|| FrameError::UserCodeInKernel(file.to_owned()))?;
+            if !module.processes.contains(&process) {
+                module.processes.push(process);
+            }
+        }
+        Ok(index)
+    }
+
+    fn make(&mut self, file: &str, key: &str) -> Result<Module, FrameError> {
+        let is_kernel = is_kernel_file(key);
+        let mut bits = Bits::new(key, self.windows);
+        let area = Area::of(key, is_kernel, self.windows);
+        let first = bits.next() % area.slots;
+        let slot = (0..area.slots)
+            .map(|step| area.base / SLOT + (first + step) % area.slots)
+            .find(|slot| !self.taken.contains_key(slot))
+            .ok_or_else(|| FrameError::TooManyModules(file.to_owned()))?;
+        self.taken.insert(slot, self.list.len());
+        let size = 0x8_0000 + (bits.next() % 0x40) as u32 * 0x1_0000;
+        let mut guid = [0; 16];
+        guid[..8].copy_from_slice(&bits.next().to_le_bytes());
+        guid[8..].copy_from_slice(&bits.next().to_le_bytes());
+        Ok(Module {
+            file: file.to_owned(),
+            path: default_path(file, key, is_kernel),
+            base: slot * SLOT,
+            size,
+            time_date_stamp: bits.next() as u32,
+            checksum: size + (bits.next() % 0x1_0000) as u32,
+            pdb_file: pdb_file(file, key),
+            pdb_guid: Guid(guid),
+            pdb_age: 1,
+            processes: Vec::new(),
+            functions: Vec::new(),
+            is_kernel,
+            by_name: HashMap::new(),
+        })
+    }
+}
+
+/// The volume of Windows, `C:` by the log's volume mapping.
+pub(super) const SYSTEM_VOLUME: &str = r"\Device\HarddiskVolume3";
+
+fn is_kernel_file(key: &str) -> bool {
+    const OTHERS: [&str; 8] = [
+        "ntoskrnl.exe",
+        "hal.dll",
+        "ci.dll",
+        "kd.dll",
+        "cdd.dll",
+        "clfs.sys",
+        "mcupdate.dll",
+        "bootvid.dll",
+    ];
+    key.ends_with(".sys") || OTHERS.contains(&key)
+}
+
+fn default_path(file: &str, key: &str, is_kernel: bool) -> String {
+    /// Programs that come with Windows and lie in its system folder.
+    const SYSTEM_PROGRAMS: [&str; 14] = [
+        "smss.exe",
+        "csrss.exe",
+        "wininit.exe",
+        "winlogon.exe",
+        "services.exe",
+        "lsass.exe",
+        "svchost.exe",
+        "dwm.exe",
+        "conhost.exe",
+        "spoolsv.exe",
+        "taskhostw.exe",
+        "searchindexer.exe",
+        "audiodg.exe",
+        "ctfmon.exe",
+    ];
+    if is_kernel {
+        let is_driver = key.ends_with(".sys") && !key.starts_with("win32k");
+        let folder = if is_driver { r"drivers\" } else { "" };
+        return format!(r"\SystemRoot\System32\{folder}{file}");
+    }
+    if key == "explorer.exe" {
+        return format!(r"{SYSTEM_VOLUME}\Windows\{file}");
+    }
+    match file.strip_suffix(".exe") {
+        Some(program) if !SYSTEM_PROGRAMS.contains(&key) => {
+            format!(r"{SYSTEM_VOLUME}\Program Files\{program}\{file}")
+        }
+        _ => format!(r"{SYSTEM_VOLUME}\Windows\System32\{file}"),
+    }
+}
+
+fn pdb_file(file: &str, key: &str) -> String {
+    if key == "ntoskrnl.exe" {
+        return "ntkrnlmp.pdb".into();
+    }
+    let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+    format!("{stem}.pdb")
+}
+
+/// Where modules of one sort go.
+struct Area {
+    base: u64,
+    /// Its size in multiples of [`SLOT`].
+    slots: u64,
+}
+
+impl Area {
+    /// The places are made up within the address ranges that Windows uses: 43 bits of user address
+    /// space on Windows 7, 47 later.
+    fn of(key: &str, is_kernel: bool, windows: Windows) -> Area {
+        let (base, slots) = match (is_kernel, key.ends_with(".exe"), windows) {
+            (true, _, _) => (0xFFFF_F801_0000_0000, 0x2000),
+            (false, true, Windows::Seven) => (0x1_4000_0000, 0x800),
+            (false, false, Windows::Seven) => (0x7F8_0000_0000, 0x700),
+            (false, true, _) => (0x7FF6_0000_0000, 0x200),
+            (false, false, _) => (0x7FF8_0000_0000, 0x700),
+        };
+        Area { base, slots }
+    }
+}
+
+/// Numbers that follow from a module's name and the release: FNV-1a, then `SplitMix64`.
+struct Bits(u64);
+
+impl Bits {
+    fn new(key: &str, windows: Windows) -> Bits {
+        let build = windows.build().to_le_bytes();
+        let bytes = key.bytes().chain(build);
+        Bits(bytes.fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3)
+        }))
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testdata::Rng;
+
+    #[test]
+    fn functions_lie_in_their_module() {
+        let mut modules = Modules::new(Windows::Ten);
+        let first = modules.function(None, "ndis.sys!a").unwrap();
+        let second = modules.function(None, "NDIS.SYS!b").unwrap();
+        assert_eq!(modules.function(None, "ndis.sys!a"), Ok(first));
+        assert_eq!(second, first + 0x200);
+        let ndis = modules.iter().find(|m| m.file == "ndis.sys").unwrap();
+        assert_eq!(first, ndis.base + 0x1000);
+        assert_eq!(ndis.functions[1].name, "b");
+        assert_eq!(
+            (ndis.functions[1].rva, ndis.functions[1].size),
+            (0x1200, 0x200)
+        );
+        assert_eq!(ndis.path, r"\SystemRoot\System32\drivers\ndis.sys");
+        let frame = modules.frame(None, "ndis.sys!b").unwrap();
+        assert!((second + 1..second + 0x200).contains(&frame));
+    }
+
+    #[test]
+    fn a_library_is_mapped_once_for_all_processes() {
+        let mut modules = Modules::new(Windows::Ten);
+        let of = |modules: &mut Modules, process| modules.frame(Some(process), "ntdll.dll!f");
+        let first = of(&mut modules, 40).unwrap();
+        assert_eq!(of(&mut modules, 60), Ok(first));
+        modules.map(Some(60), "game.exe").unwrap();
+        let files = |process| -> Vec<_> {
+            let mapped = modules.of_process(process);
+            mapped.map(|module| module.file.as_str()).collect()
+        };
+        assert_eq!(
+            (files(40), files(60)),
+            (vec!["ntdll.dll"], vec!["ntdll.dll", "game.exe"])
+        );
+        assert!(
+            modules
+                .of_kernel()
+                .all(|module| module.file == "ntoskrnl.exe")
+        );
+    }
+
+    #[test]
+    fn paths_are_the_devices() {
+        let mut modules = Modules::new(Windows::Ten);
+        modules
+            .set_path(Some(40), "game.exe", r"C:\Games\game.exe")
+            .unwrap();
+        modules.map(Some(40), "lsass.exe").unwrap();
+        let paths: Vec<_> = modules.of_process(40).map(|m| m.path.as_str()).collect();
+        assert_eq!(
+            paths,
+            [
+                r"\Device\HarddiskVolume3\Games\game.exe",
+                r"\Device\HarddiskVolume3\Windows\System32\lsass.exe"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_a_module_is_follows_from_its_name() {
+        let one = |before: &[&str], windows| {
+            let mut modules = Modules::new(windows);
+            for file in before {
+                modules.map(Some(40), file).unwrap();
+            }
+            modules.map(Some(40), "user32.dll").unwrap();
+            modules.iter().last().unwrap().clone()
+        };
+        let (alone, later) = (one(&[], Windows::Ten), one(&["a.dll"], Windows::Ten));
+        assert_eq!((alone.base, alone.pdb_guid), (later.base, later.pdb_guid));
+        assert_ne!(alone.pdb_guid, one(&[], Windows::Eleven25H2).pdb_guid);
+    }
+
+    #[test]
+    fn modules_do_not_overlap() {
+        let mut rng = Rng(7);
+        for windows in [Windows::Seven, Windows::Eleven25H2] {
+            let mut modules = Modules::new(windows);
+            for _ in 0..1_000 {
+                let suffix = ["sys", "dll", "exe"][rng.below(3)];
+                let file = format!("{:x}.{suffix}", rng.bits());
+                modules.map(Some(40), &file).unwrap();
+            }
+            let mut places: Vec<_> = modules
+                .iter()
+                .map(|m| (m.base, m.base + u64::from(m.size)))
+                .collect();
+            places.sort_unstable();
+            assert!(places.windows(2).all(|pair| pair[0].1 <= pair[1].0));
+            for module in modules.iter() {
+                assert_eq!(module.base >> 63 == 1, module.is_kernel());
+                assert_eq!(
+                    module.is_kernel(),
+                    module.file.ends_with(".sys") || module.file == "ntoskrnl.exe"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_frames_are_told() {
+        let mut modules = Modules::new(Windows::Ten);
+        for text in ["ndis.sys", "!f", "ndis.sys!"] {
+            let error = FrameError::NotAFrame(text.into());
+            assert_eq!(modules.frame(None, text), Err(error));
+        }
+        for process in [None, Some(0), Some(4)] {
+            let error = FrameError::UserCodeInKernel("user32.dll".into());
+            assert_eq!(modules.frame(process, "user32.dll!f"), Err(error));
+        }
+        let many =
+            (0..20_000).try_for_each(|i| modules.frame(None, &format!("x.sys!{i}")).map(|_| ()));
+        assert!(matches!(many, Err(FrameError::TooManyFunctions { .. })));
+    }
+
+    #[test]
+    fn equal_stacks_are_one_and_long_ones_are_cut() {
+        let mut modules = Modules::new(Windows::Ten);
+        let first = modules.stack(&[1, 2]);
+        assert_ne!(modules.stack(&[2, 1]), first);
+        assert_eq!(modules.stack(&[1, 2]), first);
+        let long = modules.stack(&[5; 300]);
+        assert_eq!(modules.addresses(long).len(), 192 * 8);
+    }
+}

@@ -1,0 +1,182 @@
+//! What is logged is read back by the `events` crate, which shares nothing with this one but the
+//! public descriptions of the layouts.
+
+use std::io::Cursor;
+use std::net::SocketAddr;
+
+use etl::{HeaderKind, Trace};
+use events::Decoder;
+use events::schema::Source;
+
+use super::recording::{Keyword, StackWalk};
+use super::*;
+use crate::windows::Windows;
+
+mod layouts;
+mod rules;
+
+const RELEASES: [Windows; 4] = [
+    Windows::Seven,
+    Windows::Ten,
+    Windows::Eleven23H2,
+    Windows::Eleven25H2,
+];
+/// When the logs of these tests end.
+const END: Time = 1_000_000;
+/// Ten days after the boot, by a clock of 10 MHz.
+const RAW_START: i64 = 10 * 86_400 * 10_000_000;
+
+type TestLog = Log<Cursor<Vec<u8>>>;
+
+fn computer(windows: Windows) -> Computer {
+    let cpu = |index: u16| Cpu {
+        group: index / 2,
+        number: (index % 2) as u8,
+        core: index.into(),
+        node: index / 2,
+    };
+    Computer {
+        windows,
+        server: false,
+        name: "PC-7".into(),
+        cpus: (0..4).map(cpu).collect(),
+        cpu_mhz: 3_000,
+        memory_mib: 16_384,
+        frequency: 10_000_000,
+        start: 134_129_520_000_000_000,
+        boot: 134_129_520_000_000_000 - 10 * 864_000_000_000,
+    }
+}
+
+fn write(
+    windows: Windows,
+    recording: &Recording,
+    act: impl FnOnce(&mut TestLog),
+) -> Finished<Cursor<Vec<u8>>> {
+    let modules = Modules::new(windows);
+    let out = Cursor::new(Vec::new());
+    let mut log = Log::new(out, computer(windows), recording, modules).unwrap();
+    act(&mut log);
+    log.finish(END).unwrap()
+}
+
+fn bytes_of(windows: Windows, recording: &Recording, act: impl FnOnce(&mut TestLog)) -> Vec<u8> {
+    write(windows, recording, act).out.into_inner()
+}
+
+fn open(bytes: Vec<u8>) -> Trace {
+    let trace = Trace::from_sources(vec![("log".into(), Box::new(bytes))]).unwrap();
+    assert!(trace.damage().faults().is_empty(), "{:?}", trace.damage());
+    trace
+}
+
+/// One event as it was read back.
+#[derive(Clone, Debug)]
+struct Seen {
+    cpu: u16,
+    time: Time,
+    kind: HeaderKind,
+    version: u8,
+    /// Thread and process of the header.
+    thread: Option<u32>,
+    process: Option<u32>,
+    hook: Option<u16>,
+    /// `Name: Field Value, Field Value, …`.
+    text: String,
+    payload: Vec<u8>,
+}
+
+/// All events in the order of time; each payload fits its description exactly, and what the trace
+/// says of its manifest events is what public manifests say.
+fn read(bytes: Vec<u8>) -> Vec<Seen> {
+    let trace = open(bytes);
+    let mut decoder = Decoder::new();
+    let mut events = trace.events();
+    while let Some(event) = events.next() {
+        decoder.learn(&event);
+    }
+    decoder.finish_learning();
+    assert!(decoder.faults().is_empty());
+    let public = Decoder::new();
+    let mut seen = Vec::new();
+    let mut events = trace.events();
+    while let Some(event) = events.next() {
+        let decoded = decoder.decode(&event);
+        let name = decoded.identity.name.clone().unwrap_or_default();
+        assert!(decoded.source.is_some(), "{event:?} is not known");
+        if event.descriptor().is_some() {
+            assert_eq!(decoded.source, Some(Source::TraceMetadata), "{name}");
+            assert_eq!(decoded.fields, public.decode(&event).fields, "{name}");
+        }
+        assert_eq!(decoded.fields.truncated, None, "{name}");
+        assert_eq!(decoded.fields.tail, [0u8; 0], "{name}");
+        let fields = decoded.fields.values.iter();
+        let fields: Vec<_> = fields
+            .map(|(name, value)| format!("{name} {value}"))
+            .collect();
+        seen.push(Seen {
+            cpu: event.cpu(),
+            time: (event.raw_time() - RAW_START) as Time,
+            kind: event.kind(),
+            version: event.version().unwrap_or_default(),
+            thread: event.thread_id(),
+            process: event.process_id(),
+            hook: event.hook(),
+            text: format!("{name}: {}", fields.join(", ")),
+            payload: event.payload().to_vec(),
+        });
+    }
+    seen
+}
+
+/// The events between the trace's beginning and its end.
+fn logged(windows: Windows, recording: &Recording, act: impl FnOnce(&mut TestLog)) -> Vec<Seen> {
+    let mut seen = read(bytes_of(windows, recording, act));
+    seen.retain(|event| (1..END).contains(&event.time));
+    seen
+}
+
+fn everything() -> Recording {
+    let all = "
+        stacks = ['ProcessCreate', 'ThreadCreate', 'ImageLoad', 'CSwitch', 'ReadyThread',
+            'ThreadSetPriority', 'Profile', 'DiskReadInit', 'DiskWriteInit', 'DiskFlushInit',
+            'HardFault']";
+    toml::from_str(all).unwrap()
+}
+
+fn nothing() -> Recording {
+    toml::from_str("kernel = []\nstacks = ['CSwitch']\nproviders = []").unwrap()
+}
+
+fn switch() -> ContextSwitch {
+    ContextSwitch {
+        new: Running {
+            thread: 7,
+            priority: 9,
+            decrement: 0x12,
+            qos: 5,
+        },
+        old: Switched {
+            thread: 4,
+            priority: 8,
+            rank: 2,
+            wait_reason: 32,
+            user_wait: true,
+            state: 1,
+            ideal_processor: 3,
+            qos: 1,
+        },
+        old_remaining_quantum: -6,
+        new_wait_ticks: 5,
+        c_state: 1,
+    }
+}
+
+const WHO: Who = Who {
+    process: 40,
+    thread: 44,
+};
+
+fn parse(address: &str) -> SocketAddr {
+    address.parse().unwrap()
+}

@@ -1,0 +1,67 @@
+//! What is to happen when.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::ThreadId;
+use crate::time::Time;
+
+/// Something that will happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Due {
+    /// What runs on a processor reaches its next point.
+    Processor(u16),
+    /// A processor is interrupted by another, or has woken.
+    Poke(u16),
+    /// The clock interrupt looks at a processor's queued DPCs.
+    DpcTick(u16),
+    /// The profiling interrupt of a processor.
+    Sample(u16),
+    /// A thread's time-out, if that wait still lasts.
+    Timer(ThreadId, u32),
+    /// The next packets of a flow.
+    Arrival(u16),
+    /// An answer to a packet of a flow, with its bytes.
+    Answer(u16, u32),
+    /// An adapter's queue may interrupt again.
+    Moderated(u16, u16),
+    /// A disk has done its oldest transfer.
+    DiskDone(u16),
+    /// The next interrupt of a device.
+    Device(u16),
+    /// An action of the scenario.
+    Action(u16),
+    /// The scheduling groups' use starts at zero again.
+    Generation,
+    /// The scan for threads that starve.
+    StarvationScan,
+    /// A thread begins.
+    ThreadStart(ThreadId),
+    /// The ranks of groups have changed.
+    Ranks,
+    /// From now on a processor's clock is ahead by so much.
+    Skew(u16, Time),
+    /// The machine resumes.
+    Resume,
+}
+
+/// What is due, earliest first; in the order of its entry within a moment.
+#[derive(Debug, Default)]
+pub(crate) struct Agenda {
+    heap: BinaryHeap<Reverse<(Time, u64, Due)>>,
+    entries: u64,
+}
+
+impl Agenda {
+    #[inline]
+    pub(crate) fn push(&mut self, time: Time, due: Due) {
+        self.entries += 1;
+        self.heap.push(Reverse((time, self.entries, due)));
+    }
+
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<(Time, Due)> {
+        let Reverse((time, _, due)) = self.heap.pop()?;
+        Some((time, due))
+    }
+}

@@ -1,0 +1,101 @@
+//! Sets of processors, such as a thread's affinity.
+
+/// Most processors that a machine can have here.
+pub(crate) const MAX_CPUS: usize = 256;
+
+/// A set of processors, by index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CpuSet([u64; MAX_CPUS / 64]);
+
+impl CpuSet {
+    /// The processors 0 to `count`, exclusive.
+    pub(crate) fn first(count: usize) -> CpuSet {
+        (0..count).collect()
+    }
+
+    #[inline]
+    pub(crate) fn insert(&mut self, cpu: usize) {
+        self.0[cpu / 64] |= 1 << (cpu % 64);
+    }
+
+    #[inline]
+    pub(crate) fn remove(&mut self, cpu: usize) {
+        self.0[cpu / 64] &= !(1 << (cpu % 64));
+    }
+
+    #[inline]
+    pub(crate) fn contains(&self, cpu: usize) -> bool {
+        self.0[cpu / 64] >> (cpu % 64) & 1 != 0
+    }
+
+    #[inline]
+    pub(crate) fn and(&self, other: &CpuSet) -> CpuSet {
+        let mut both = *self;
+        for (word, other) in both.0.iter_mut().zip(other.0) {
+            *word &= other;
+        }
+        both
+    }
+
+    /// Whether every processor of `self` is in `other`.
+    #[inline]
+    pub(crate) fn is_within(&self, other: &CpuSet) -> bool {
+        self.and(other) == *self
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0 == [0; MAX_CPUS / 64]
+    }
+
+    /// The processor of lowest index.
+    #[inline]
+    pub(crate) fn lowest(&self) -> Option<usize> {
+        self.iter().next()
+    }
+
+    /// The processors, by rising index.
+    #[inline]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
+        self.0.into_iter().enumerate().flat_map(|(word, bits)| {
+            std::iter::successors(Some(bits), |bits| Some(bits & bits.wrapping_sub(1)))
+                .take_while(|bits| *bits != 0)
+                .map(move |bits| word * 64 + bits.trailing_zeros() as usize)
+        })
+    }
+
+    /// The 64 processors of one group as a mask.
+    pub(crate) fn mask(&self, first: usize, count: usize) -> u64 {
+        (0..count.min(64))
+            .filter(|i| first + i < MAX_CPUS && self.contains(first + i))
+            .fold(0, |mask, i| mask | 1 << i)
+    }
+}
+
+impl FromIterator<usize> for CpuSet {
+    fn from_iter<I: IntoIterator<Item = usize>>(cpus: I) -> CpuSet {
+        let mut set = CpuSet::default();
+        for cpu in cpus {
+            set.insert(cpu);
+        }
+        set
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets() {
+        let set: CpuSet = [3, 64, 255].into_iter().collect();
+        assert_eq!(set.iter().collect::<Vec<_>>(), [3, 64, 255]);
+        assert!(set.contains(64) && !set.contains(65));
+        assert_eq!(set.lowest(), Some(3));
+        let low = CpuSet::first(70);
+        assert_eq!(set.and(&low).iter().collect::<Vec<_>>(), [3, 64]);
+        assert!(set.and(&low).is_within(&low) && !set.is_within(&low));
+        assert!(set.and(&CpuSet::default()).is_empty());
+        assert_eq!(set.mask(64, 64), 1);
+    }
+}

@@ -1,0 +1,141 @@
+//! Devices that only interrupt: USB controllers, timer cards, storage that is not looked into.
+
+use std::io::{Seek, Write};
+
+use super::interrupt::{Kind, Then, Work};
+use super::{Due, Model, Source};
+use crate::random::Random;
+use crate::scenario::Amount;
+use crate::scenario::Importance;
+use crate::time::Time;
+
+/// When something that repeats happens.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    pub(crate) from: Time,
+    pub(crate) to: Time,
+    pub(crate) every: Amount,
+    /// So many between `from` and `to`, each anywhere within its slot.
+    pub(crate) count: Option<u64>,
+    pub(crate) done: u64,
+}
+
+impl Pace {
+    /// The next time, or `None` when it is over.
+    pub(crate) fn next(
+        &mut self,
+        now: Time,
+        ticks: impl Fn(u64) -> Time,
+        random: &mut Random,
+    ) -> Option<Time> {
+        let first = self.done == 0;
+        self.done += 1;
+        match self.count {
+            Some(count) => {
+                let slot = self.done - 1;
+                let length = u128::from(self.to - self.from);
+                let start = |slot: u64| (length * u128::from(slot) / u128::from(count)) as Time;
+                (slot < count).then(|| {
+                    let width = start(slot + 1) - start(slot);
+                    let at = self.from + start(slot) + random.below(width.max(1));
+                    at.max(now)
+                })
+            }
+            None => {
+                let gap = ticks(self.every.sample(random).0).max(1);
+                let next = if first {
+                    self.from.max(now) + gap
+                } else {
+                    now + gap
+                };
+                (next < self.to).then_some(next)
+            }
+        }
+    }
+}
+
+/// A device.
+#[derive(Debug)]
+pub(crate) struct Device {
+    pub(crate) pace: Pace,
+    pub(crate) cpus: Vec<usize>,
+    pub(crate) line: bool,
+    pub(crate) vector: u16,
+    pub(crate) isr: Option<Source>,
+    pub(crate) dpc: Option<Source>,
+    pub(crate) importance: Importance,
+    pub(crate) target: Option<usize>,
+    pub(crate) threaded: bool,
+    pub(crate) sets: Option<usize>,
+    pub(crate) when: Random,
+    pub(crate) isr_random: Random,
+    pub(crate) dpc_random: Random,
+    pub(crate) turn: usize,
+}
+
+impl<W: Write + Seek> Model<W> {
+    pub(crate) fn device_next(&mut self, device: usize) {
+        let base = self.base;
+        let state = &mut self.devices[device];
+        let next = state
+            .pace
+            .next(self.now, |ns| base.ticks(ns), &mut state.when);
+        if let Some(next) = next {
+            self.agenda.push(next, Due::Device(device as u16));
+        }
+    }
+
+    /// A device interrupts.
+    pub(crate) fn device_interrupts(&mut self, device: usize) {
+        let base = self.base;
+        let state = &mut self.devices[device];
+        let c = state.cpus[state.turn % state.cpus.len()];
+        state.turn += 1;
+        let then = Then::DeviceDpc(device);
+        let vector = state.vector;
+        let kind = match state.line {
+            true => Kind::LineIsr(vector),
+            false => Kind::MessageIsr(vector, 0),
+        };
+        match &state.isr {
+            Some(isr) => {
+                let takes = base.ticks(isr.cost.sample(&mut state.isr_random).0);
+                let work = Work::new(kind, isr.routine, isr.body, takes, then);
+                self.interrupt(c, work);
+            }
+            None => {
+                self.advance(c);
+                self.wake(c);
+                self.queue_device_dpc(c, device);
+                self.settle(c);
+            }
+        }
+        self.device_next(device);
+    }
+
+    pub(crate) fn queue_device_dpc(&mut self, c: usize, device: usize) {
+        let by = self.readier(c);
+        let state = &mut self.devices[device];
+        let Some(dpc) = &state.dpc else {
+            if let Some(object) = state.sets {
+                self.set_object(object, 1, by);
+            }
+            return;
+        };
+        let takes = self.base.ticks(dpc.cost.sample(&mut state.dpc_random).0);
+        let work = Work::new(
+            Kind::Dpc,
+            dpc.routine,
+            dpc.body,
+            takes,
+            Then::DeviceDone(device),
+        );
+        let target = state.target.unwrap_or(c);
+        if state.threaded {
+            self.queue_threaded_dpc(target, work, by);
+        } else {
+            let importance = state.importance;
+            self.queue_dpc(c, target, work, importance);
+        }
+    }
+}

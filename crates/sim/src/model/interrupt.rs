@@ -1,0 +1,294 @@
+//! Interrupts and deferred procedure calls (DPCs): what goes before every thread.
+//!
+//! An interrupt's service routine runs at once unless one of its level or above runs; what takes
+//! longer it leaves to a DPC, which runs when no service routine does, before the processor goes
+//! back to its thread. Rules of the queue: "Organization of DPC Queues", Windows driver
+//! documentation.
+
+use std::io::{Seek, Write};
+
+use super::disk::Transfer;
+use super::{BodyId, IDLE, Model, Readier, RoutineId, ThreadId};
+use crate::scenario::Importance;
+use crate::time::Time;
+
+/// Interrupt request levels.
+pub(crate) const DPC_LEVEL: u8 = 2;
+pub(crate) const DEVICE_LEVEL: u8 = 5;
+const CLOCK_LEVEL: u8 = 13;
+
+/// Most parts of a DPC's work, such as the drivers that a packet passes.
+pub(crate) const MAX_PARTS: usize = 12;
+
+/// What kind of routine it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// Service routine of a line-based interrupt, with its vector.
+    LineIsr(u16),
+    /// Service routine of a message-signalled interrupt: vector and message.
+    MessageIsr(u16, u32),
+    Dpc,
+    ThreadedDpc,
+    /// The kernel's own handling of the clock, which is not logged.
+    Clock,
+}
+
+impl Kind {
+    pub(crate) fn is_isr(self) -> bool {
+        matches!(self, Kind::LineIsr(_) | Kind::MessageIsr(..))
+    }
+}
+
+/// What a routine leads to when it is done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Then {
+    Nothing,
+    /// A thread's time-out.
+    Timer(ThreadId, u32),
+    /// An action of the scenario.
+    Action(usize),
+    /// The service routine queues the adapter's, device's or disk's DPC.
+    NicDpc(usize, usize),
+    DeviceDpc(usize),
+    DiskDpc(usize, Transfer),
+    /// The DPC hands over what came.
+    NicDone(usize, usize),
+    DeviceDone(usize),
+    DiskDone(usize, Transfer),
+}
+
+/// A service routine or DPC, queued or running.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Work {
+    pub(crate) kind: Kind,
+    pub(crate) level: u8,
+    pub(crate) routine: RoutineId,
+    pub(crate) body: BodyId,
+    /// Where in its time each part of its work ends.
+    parts: [u32; MAX_PARTS],
+    /// How long it takes, and how much of that is left.
+    total: Time,
+    pub(crate) left: Time,
+    pub(crate) began: Time,
+    /// Time that it ran itself, and in how many pieces.
+    pub(crate) exclusive: Time,
+    pub(crate) fragments: u32,
+    fragment_began: Time,
+    pub(crate) then: Then,
+}
+
+impl Work {
+    pub(crate) fn new(
+        kind: Kind,
+        routine: RoutineId,
+        body: BodyId,
+        takes: Time,
+        then: Then,
+    ) -> Work {
+        let takes = takes.max(1);
+        Work {
+            kind,
+            level: match kind {
+                Kind::LineIsr(_) | Kind::MessageIsr(..) => DEVICE_LEVEL,
+                Kind::Dpc | Kind::ThreadedDpc => DPC_LEVEL,
+                Kind::Clock => CLOCK_LEVEL,
+            },
+            routine,
+            body,
+            parts: [u32::MAX; MAX_PARTS],
+            total: takes,
+            left: takes,
+            began: 0,
+            exclusive: 0,
+            fragments: 0,
+            fragment_began: 0,
+            then,
+        }
+    }
+
+    /// Work of several parts, each with what it takes.
+    pub(crate) fn in_parts(mut self, takes: &[Time]) -> Work {
+        let mut end = 0;
+        for (part, takes) in self.parts.iter_mut().zip(takes) {
+            end += takes;
+            *part = u32::try_from(end).unwrap_or(u32::MAX);
+        }
+        self.total = end.max(1);
+        self.left = self.total;
+        self
+    }
+
+    /// The part that it is in when `left` is left.
+    pub(crate) fn part(&self) -> usize {
+        let done = self.total - self.left;
+        let part = self.parts.iter().position(|end| done < Time::from(*end));
+        part.unwrap_or(0)
+    }
+
+    fn end_fragment(&mut self, now: Time) {
+        self.fragments += u32::from(now > self.fragment_began);
+    }
+}
+
+impl<W: Write + Seek> Model<W> {
+    /// A device interrupts a processor.
+    pub(crate) fn interrupt(&mut self, c: usize, work: Work) {
+        self.advance(c);
+        self.wake(c);
+        let pending = &mut self.cpus[c].pending;
+        let at = pending.partition_point(|other| other.level >= work.level);
+        pending.insert(at, work);
+        self.settle(c);
+    }
+
+    /// Something that the kernel does at the clock interrupt.
+    pub(crate) fn clock_work(&mut self, c: usize, then: Then) {
+        let work = Work::new(Kind::Clock, 0, self.clock_body, self.timer_expiry, then);
+        self.interrupt(c, work);
+    }
+
+    /// A routine starts on a processor, inside whatever runs there.
+    pub(crate) fn begin(&mut self, c: usize, mut work: Work) {
+        let now = self.now;
+        work.began = now;
+        work.fragment_began = now;
+        let running = &mut self.cpus[c].running;
+        if let Some(outer) = running.last_mut() {
+            outer.end_fragment(now);
+        }
+        running.push(work);
+    }
+
+    /// The innermost routine of a processor is done.
+    pub(crate) fn complete(&mut self, c: usize) {
+        let now = self.now;
+        let Some(mut work) = self.cpus[c].running.pop() else {
+            return;
+        };
+        work.end_fragment(now);
+        if let Some(outer) = self.cpus[c].running.last_mut() {
+            outer.fragment_began = now;
+        }
+        self.carry_out(c, &work);
+        self.log_routine(c, &work);
+        self.truth_routine(c, &work);
+    }
+
+    fn carry_out(&mut self, c: usize, work: &Work) {
+        let by = Readier {
+            cpu: c,
+            in_dpc: true,
+            body: work.body,
+        };
+        match work.then {
+            Then::Nothing => {}
+            Then::Timer(t, wait) => {
+                if self.threads[t].wait == wait {
+                    self.end_wait(t, 0, by);
+                }
+            }
+            Then::Action(action) => self.act(c, action, by),
+            Then::NicDpc(nic, queue) => self.queue_nic_dpc(c, nic, queue),
+            Then::NicDone(nic, queue) => self.nic_done(c, nic, queue, by),
+            Then::DeviceDpc(device) => self.queue_device_dpc(c, device),
+            Then::DeviceDone(device) => {
+                if let Some(object) = self.devices[device].sets {
+                    self.set_object(object, 1, by);
+                }
+            }
+            Then::DiskDpc(disk, transfer) => self.queue_disk_dpc(c, disk, transfer),
+            Then::DiskDone(disk, transfer) => self.disk_done(c, disk, transfer, by),
+        }
+    }
+
+    /// Queues a DPC on `target`, from processor `c`.
+    pub(crate) fn queue_dpc(&mut self, c: usize, target: usize, dpc: Work, importance: Importance) {
+        let tick = self.clock.next_interrupt(self.now);
+        let (depth, rate) = (self.scheduler.dpc_depth, self.scheduler.dpc_rate);
+        let cpu = &mut self.cpus[target];
+        if tick != cpu.dpc_tick {
+            cpu.dpc_tick = tick;
+            cpu.dpc_rate = cpu.dpc_rate.midpoint(cpu.dpc_requests);
+            cpu.dpc_requests = 0;
+        }
+        cpu.dpc_requests += 1;
+        match importance {
+            Importance::High => cpu.dpcs.push_front(dpc),
+            _ => cpu.dpcs.push_back(dpc),
+        }
+        let is_deep = cpu.dpcs.len() > depth;
+        let at_once = if target == c {
+            importance != Importance::Low || is_deep || cpu.dpc_rate < rate
+        } else {
+            matches!(importance, Importance::MediumHigh | Importance::High) || is_deep
+        };
+        cpu.dpcs_requested |= at_once;
+        if !at_once {
+            // The clock interrupt looks at the queue.
+            self.agenda
+                .push(tick.max(self.now + 1), super::Due::DpcTick(target as u16));
+        } else if target != c {
+            self.poke(target);
+        }
+    }
+
+    /// Hands a DPC to the processor's DPC thread.
+    pub(crate) fn queue_threaded_dpc(&mut self, c: usize, mut dpc: Work, by: Readier) {
+        dpc.kind = Kind::ThreadedDpc;
+        let cpu = &mut self.cpus[c];
+        cpu.threaded.push_back(dpc);
+        let object = cpu.dpc_object;
+        self.set_object(object, 0, by);
+    }
+
+    /// The DPC thread's step: it runs the oldest of its DPCs, or ends one and sees to the next.
+    /// True if it must wait for another.
+    pub(crate) fn threaded_dpc(&mut self, c: usize) -> bool {
+        let now = self.now;
+        let t = self.cpus[c].thread;
+        let Some(dpc) = self.cpus[c].threaded.front_mut() else {
+            return true;
+        };
+        if dpc.began == 0 {
+            dpc.began = now.max(1);
+            let (left, body) = (dpc.left, dpc.body);
+            let thread = &mut self.threads[t];
+            thread.burst = left;
+            thread.body = body;
+            // The same step again, when it has run.
+            thread.next -= 1;
+            return false;
+        }
+        if let Some(mut dpc) = self.cpus[c].threaded.pop_front() {
+            dpc.exclusive = dpc.total;
+            dpc.fragments = 1;
+            self.carry_out(c, &dpc);
+            self.log_routine(c, &dpc);
+            self.truth_routine(c, &dpc);
+        }
+        if !self.cpus[c].threaded.is_empty() {
+            self.threads[t].next -= 1;
+        }
+        true
+    }
+
+    /// Who readies a thread now, if it is what runs on processor `c`.
+    pub(crate) fn readier(&self, c: usize) -> Readier {
+        let cpu = &self.cpus[c];
+        match cpu.running.last() {
+            Some(work) => Readier {
+                cpu: c,
+                in_dpc: true,
+                body: work.body,
+            },
+            None => Readier {
+                cpu: c,
+                in_dpc: false,
+                body: match cpu.thread {
+                    IDLE => self.clock_body,
+                    t => self.threads[t].body,
+                },
+            },
+        }
+    }
+}

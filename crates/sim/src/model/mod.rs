@@ -1,0 +1,333 @@
+//! The model: a machine on which a scenario happens, event by event.
+//!
+//! `agenda` says what is due when; each thing that happens changes processors (`processor`,
+//! `interrupt`), threads (`dispatcher`, `program`) or devices (`disk`, `device`, `network`), and each
+//! change is logged and summed (`record`) at its moment. Nothing is random but what the scenario
+//! says is, from a stream of its own for each thread and device.
+
+mod action;
+mod agenda;
+mod build;
+mod cpu_set;
+mod device;
+mod disk;
+mod dispatcher;
+mod group;
+mod interrupt;
+mod network;
+mod processor;
+mod program;
+mod ready_queue;
+mod record;
+mod thread;
+
+pub(crate) use build::{build, check};
+
+use std::io::{Seek, Write};
+
+use etl::write::WriteError;
+
+use crate::clock::ClockInterrupt;
+use crate::log::{Log, Modules, StackId};
+use crate::quantum::Quantum;
+use crate::scenario::Amount;
+use crate::scenario::Scheduler;
+use crate::time::{Time, TimeBase};
+use crate::topology::Processor as Place;
+use crate::truth::Truth;
+use action::Action;
+use agenda::{Agenda, Due};
+use cpu_set::CpuSet;
+use device::Device;
+use disk::Disk;
+use group::Group;
+use interrupt::Then;
+use network::{Flow, Nic};
+use processor::Processor;
+use program::Object;
+use ready_queue::ReadyQueue;
+use thread::{Process, Thread};
+
+/// Index of a thread. The idle threads of all processors are one.
+pub(crate) type ThreadId = usize;
+/// Index of a process.
+pub(crate) type ProcessId = usize;
+/// Index of a scheduling group.
+pub(crate) type GroupId = usize;
+/// Index of a routine in the truth.
+pub(crate) type RoutineId = usize;
+/// Index of what a stack shows.
+pub(crate) type BodyId = usize;
+
+/// Things that happen between two looks at whether to go on.
+const STEP: u32 = 1 << 16;
+
+/// The idle thread, and the process that it belongs to.
+pub(crate) const IDLE: ThreadId = 0;
+
+/// Who readies a thread: what runs on a processor, or a DPC that interrupted it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Readier {
+    pub(crate) cpu: usize,
+    pub(crate) in_dpc: bool,
+    pub(crate) body: BodyId,
+}
+
+/// A routine with where it is on the stack and what it takes.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    pub(crate) routine: RoutineId,
+    pub(crate) body: BodyId,
+    pub(crate) cost: Amount,
+}
+
+/// Where code is: a stack for each part of the work.
+#[derive(Debug)]
+pub(crate) struct Body {
+    pub(crate) parts: Vec<Site>,
+}
+
+/// A stack, and the address of its innermost function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Site {
+    pub(crate) address: u64,
+    pub(crate) stack: StackId,
+}
+
+/// A quantum, in units and in ticks of processor time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    pub(crate) units: u8,
+    pub(crate) ticks: i64,
+}
+
+/// The quanta of the processes' threads: with the focus, without, and of the idle class.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turns {
+    pub(crate) foreground: Turn,
+    pub(crate) background: Turn,
+    pub(crate) idle: Turn,
+}
+
+/// The machine.
+pub(crate) struct Model<W> {
+    now: Time,
+    end: Time,
+    most_events: u64,
+    base: TimeBase,
+    agenda: Agenda,
+    clock: ClockInterrupt,
+    log: Log<W>,
+    truth: Truth,
+    /// Why the model cannot go on.
+    failure: Option<String>,
+
+    topology: Vec<Place>,
+    /// The other processors of each one's core, and itself.
+    siblings: Vec<CpuSet>,
+    /// For each processor, all of them, nearest first.
+    near: Vec<Vec<u16>>,
+    cpus: Vec<Processor>,
+    /// Processors that have nothing to run.
+    idle: CpuSet,
+    c_states: Vec<(Time, Time)>,
+
+    scheduler: Scheduler,
+    quantum: Quantum,
+    turns: Turns,
+    short_slice: Option<Time>,
+    generation: Time,
+    starvation_wait: Time,
+    starvation_quantum: i64,
+    ipi_delay: Time,
+    timer_expiry: Time,
+    local: Vec<ReadyQueue>,
+    /// Queues that neighbours share: which one each processor shares, and who shares it.
+    shared: Vec<ReadyQueue>,
+    shared_by: Vec<Option<usize>>,
+    sharers: Vec<CpuSet>,
+    /// Each processor's queues of the groups.
+    grouped: Vec<Vec<ReadyQueue>>,
+    ready_threads: usize,
+
+    threads: Vec<Thread>,
+    processes: Vec<Process>,
+    groups: Vec<Group>,
+    objects: Vec<Object>,
+    bodies: Vec<Body>,
+    /// What the processor does at clock interrupts and inter-processor interrupts.
+    clock_body: BodyId,
+    /// Address of each routine.
+    routines: Vec<u64>,
+    disks: Vec<Disk>,
+    nics: Vec<Nic>,
+    devices: Vec<Device>,
+    flows: Vec<Flow>,
+    /// The page file, among the files.
+    page_file: u32,
+    /// What the log calls each file.
+    file_keys: Vec<u64>,
+    labels: Labels,
+    actions: Vec<Action>,
+    focus: ProcessId,
+    sampling: Option<Time>,
+    suspended_until: Option<Time>,
+    /// When watched threads' waits were last accounted for.
+    accounted: Time,
+    frame: Vec<u8>,
+}
+
+/// Names that only the log and the truth need.
+#[derive(Debug, Default)]
+pub(crate) struct Labels {
+    /// Session, command line and base priority of each process.
+    pub(crate) processes: Vec<(u32, String, u8)>,
+    pub(crate) threads: Vec<String>,
+    /// `module!function` of each routine.
+    pub(crate) routines: Vec<String>,
+    pub(crate) flows: Vec<String>,
+    pub(crate) files: Vec<String>,
+}
+
+/// What came out of a run.
+pub(crate) struct Outcome<W> {
+    pub(crate) out: W,
+    pub(crate) sections: crate::truth::Sections,
+    pub(crate) events: u64,
+    pub(crate) counts: Vec<(&'static str, u64)>,
+    pub(crate) lost: u64,
+    pub(crate) modules: Modules,
+}
+
+/// Why a scenario could not be run to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The trace cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// Whoever asked for it wanted no more.
+    #[error("stopped")]
+    Stopped,
+    /// The scenario cannot go on.
+    #[error("the scenario cannot go on: {0}")]
+    Stuck(String),
+}
+
+impl<W: Write + Seek> Model<W> {
+    /// Runs the scenario to its end.
+    pub(crate) fn run(
+        mut self,
+        go_on: &mut dyn FnMut(f64) -> bool,
+    ) -> Result<Outcome<W>, RunError> {
+        self.start();
+        let mut happened: u32 = 0;
+        while let Some((time, due)) = self.agenda.pop() {
+            if time >= self.end {
+                break;
+            }
+            if let Some(until) = self.suspended_until
+                && due != Due::Resume
+                && time < until
+            {
+                self.agenda.push(until, due);
+                continue;
+            }
+            if time > self.now {
+                self.account(time);
+                self.now = time;
+            }
+            self.happen(due);
+            happened = happened.wrapping_add(1);
+            if happened.is_multiple_of(STEP) && !go_on(self.done()) {
+                return Err(RunError::Stopped);
+            }
+            if self.log.failed() || self.failure.is_some() {
+                break;
+            }
+            if self.log.events() >= self.most_events {
+                self.end = self.now;
+                break;
+            }
+        }
+        self.finish()
+    }
+
+    /// The share that is done, of the time or of the events.
+    fn done(&self) -> f64 {
+        let time = self.now as f64 / self.end as f64;
+        let events = self.log.events() as f64 / self.most_events as f64;
+        time.max(events).min(1.0)
+    }
+
+    fn happen(&mut self, due: Due) {
+        match due {
+            Due::Processor(c) => {
+                let c = usize::from(c);
+                // An older entry: something else has happened there since.
+                if self.cpus[c].next == self.now {
+                    self.cpus[c].next = crate::time::NEVER;
+                    self.advance(c);
+                    self.settle(c);
+                }
+            }
+            Due::Poke(c) => {
+                let c = usize::from(c);
+                self.advance(c);
+                self.wake(c);
+                self.settle(c);
+            }
+            Due::DpcTick(c) => {
+                let c = usize::from(c);
+                self.advance(c);
+                self.wake(c);
+                self.cpus[c].dpcs_requested = true;
+                self.settle(c);
+            }
+            Due::Sample(c) => self.sample(usize::from(c)),
+            Due::Timer(t, wait) => {
+                if self.threads[t].wait == wait {
+                    self.clock_work(self.threads[t].last_cpu, Then::Timer(t, wait));
+                }
+            }
+            Due::Arrival(flow) => self.flow_arrives(usize::from(flow)),
+            Due::Answer(flow, bytes) => self.answer_arrives(usize::from(flow), bytes),
+            Due::Moderated(nic, queue) => {
+                let (nic, queue) = (usize::from(nic), usize::from(queue));
+                self.nics[nic].queues[queue].moderated = false;
+                self.nic_interrupts(nic, queue);
+            }
+            Due::DiskDone(disk) => self.disk_ready(usize::from(disk)),
+            Due::Device(device) => self.device_interrupts(usize::from(device)),
+            Due::Action(action) => self.clock_work(0, Then::Action(usize::from(action))),
+            Due::Generation => {
+                self.new_generation();
+                self.agenda.push(self.now + self.generation, due);
+            }
+            Due::StarvationScan => {
+                self.scan_for_starving();
+                self.agenda
+                    .push(self.now + self.base.ticks(1_000_000_000), due);
+            }
+            Due::ThreadStart(t) => self.thread_starts(t),
+            Due::Ranks => self.compare_all(),
+            Due::Skew(cpu, ahead) => self.log.skew(cpu, ahead),
+            Due::Resume => self.resume(),
+        }
+    }
+
+    pub(crate) fn stop_with(&mut self, why: String) {
+        self.failure.get_or_insert(why);
+    }
+
+    fn finish(mut self) -> Result<Outcome<W>, RunError> {
+        if let Some(why) = self.failure {
+            return Err(RunError::Stuck(why));
+        }
+        self.account(self.end);
+        self.now = self.end;
+        for c in 0..self.cpus.len() {
+            self.advance(c);
+        }
+        self.record_end()
+    }
+}

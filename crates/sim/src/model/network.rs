@@ -1,0 +1,274 @@
+//! Network adapters with receive side scaling (RSS), and the traffic through them.
+
+use std::collections::VecDeque;
+use std::io::{Seek, Write};
+use std::net::SocketAddr;
+
+use super::device::Pace;
+use super::interrupt::{Kind, MAX_PARTS, Then, Work};
+use super::{BodyId, Due, Model, ProcessId, Readier, RoutineId, Source};
+use crate::random::Random;
+use crate::scenario::Amount;
+use crate::scenario::Importance;
+use crate::time::Time;
+
+/// Boost of a thread for which a packet came (`IO_NETWORK_INCREMENT`).
+const NETWORK_BOOST: u8 = 2;
+
+/// A part of the work of an adapter's DPC.
+#[derive(Debug)]
+pub(crate) struct Layer {
+    pub(crate) per_dpc: Amount,
+    pub(crate) per_packet: Amount,
+    pub(crate) per_kib: Amount,
+}
+
+/// A network adapter.
+#[derive(Debug)]
+pub(crate) struct Nic {
+    pub(crate) isr: Source,
+    pub(crate) dpc_routine: RoutineId,
+    pub(crate) dpc_body: BodyId,
+    pub(crate) layers: Vec<Layer>,
+    pub(crate) moderation: Time,
+    pub(crate) coalesce: bool,
+    pub(crate) queues: Vec<NicQueue>,
+    pub(crate) random: Random,
+}
+
+/// A receive queue: packets whose hash leads to one processor.
+#[derive(Debug)]
+pub(crate) struct NicQueue {
+    pub(crate) cpu: usize,
+    pub(crate) waiting: VecDeque<Delivery>,
+    /// What the DPC under way handles.
+    pub(crate) in_hand: Vec<Delivery>,
+    pub(crate) busy: bool,
+    pub(crate) may_interrupt: Time,
+    pub(crate) moderated: bool,
+}
+
+/// Packets that arrived together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Delivery {
+    pub(crate) flow: usize,
+    pub(crate) peer: u32,
+    pub(crate) packets: u32,
+    pub(crate) bytes: u32,
+}
+
+/// Traffic between this machine and others.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub(crate) nic: usize,
+    pub(crate) process: ProcessId,
+    pub(crate) tcp: bool,
+    pub(crate) local: SocketAddr,
+    pub(crate) remote: SocketAddr,
+    /// The adapter's queue of each peer.
+    pub(crate) queues: Vec<usize>,
+    pub(crate) bytes: u32,
+    pub(crate) packets: u32,
+    pub(crate) pace: Option<Pace>,
+    pub(crate) window: u32,
+    pub(crate) echo: bool,
+    pub(crate) delay: Amount,
+    pub(crate) think: Amount,
+    pub(crate) loss: f64,
+    pub(crate) dscp: u8,
+    pub(crate) bleached: bool,
+    pub(crate) send_cost: Amount,
+    /// Set once for each delivery that arrives.
+    pub(crate) arrived: usize,
+    pub(crate) random: Random,
+    pub(crate) sequence: u32,
+}
+
+/// Largest part of a packet that the other side sends in one frame.
+const FRAME_BYTES: u32 = 1_460;
+
+impl Flow {
+    /// The mark on packets as they leave this machine.
+    pub(crate) fn dscp_on_wire(&self) -> u8 {
+        if self.bleached { 0 } else { self.dscp }
+    }
+
+    /// The other side's address of one of its peers: addresses and ports count up.
+    pub(crate) fn peer(&self, peer: u32) -> SocketAddr {
+        peer_address(self.remote, peer)
+    }
+}
+
+/// Address and port of a flow's `n`th peer.
+pub(crate) fn peer_address(first: SocketAddr, n: u32) -> SocketAddr {
+    let port = first.port().wrapping_add((n / 251) as u16);
+    match first {
+        SocketAddr::V4(v4) => {
+            let address = u32::from(*v4.ip()).wrapping_add(n % 251);
+            (std::net::Ipv4Addr::from(address), port).into()
+        }
+        SocketAddr::V6(v6) => {
+            let address = u128::from(*v6.ip()).wrapping_add(u128::from(n % 251));
+            (std::net::Ipv6Addr::from(address), port).into()
+        }
+    }
+}
+
+impl<W: Write + Seek> Model<W> {
+    /// Plans the next packets of a flow that comes by itself.
+    pub(crate) fn flow_next(&mut self, flow: usize) {
+        let base = self.base;
+        let state = &mut self.flows[flow];
+        let Some(pace) = &mut state.pace else { return };
+        let next = pace.next(self.now, |ns| base.ticks(ns), &mut state.random);
+        if let Some(next) = next {
+            self.agenda.push(next, Due::Arrival(flow as u16));
+        }
+    }
+
+    pub(crate) fn flow_arrives(&mut self, flow: usize) {
+        let state = &mut self.flows[flow];
+        let peers = state.queues.len() as u64;
+        let peer = state.random.below(peers) as u32;
+        let (packets, bytes) = (state.packets, state.packets * state.bytes);
+        self.deliver(Delivery {
+            flow,
+            peer,
+            packets,
+            bytes,
+        });
+        self.flow_next(flow);
+    }
+
+    /// The other side's answer, or its next block.
+    pub(crate) fn answer_arrives(&mut self, flow: usize, bytes: u32) {
+        self.deliver(Delivery {
+            flow,
+            peer: 0,
+            packets: bytes.div_ceil(FRAME_BYTES).max(1),
+            bytes,
+        });
+    }
+
+    /// Packets reach the adapter.
+    fn deliver(&mut self, delivery: Delivery) {
+        let flow = &self.flows[delivery.flow];
+        let (nic, queue) = (flow.nic, flow.queues[delivery.peer as usize]);
+        self.nics[nic].queues[queue].waiting.push_back(delivery);
+        self.nic_interrupts(nic, queue);
+    }
+
+    /// A queue interrupts if it has something, may, and is not being served already.
+    pub(crate) fn nic_interrupts(&mut self, nic: usize, queue: usize) {
+        let now = self.now;
+        let state = &mut self.nics[nic];
+        let moderation = state.moderation;
+        let q = &mut state.queues[queue];
+        if q.busy || q.waiting.is_empty() {
+            return;
+        }
+        if now < q.may_interrupt {
+            if !std::mem::replace(&mut q.moderated, true) {
+                let due = Due::Moderated(nic as u16, queue as u16);
+                self.agenda.push(q.may_interrupt, due);
+            }
+            return;
+        }
+        q.busy = true;
+        q.may_interrupt = now + moderation;
+        let cpu = q.cpu;
+        let takes = self.base.ticks(state.isr.cost.sample(&mut state.random).0);
+        let kind = Kind::MessageIsr(0x60 + nic as u16 * 16 + queue as u16, queue as u32);
+        let then = Then::NicDpc(nic, queue);
+        let work = Work::new(kind, state.isr.routine, state.isr.body, takes, then);
+        self.interrupt(cpu, work);
+    }
+
+    /// The adapter's service routine queues its DPC, for what has come by now.
+    pub(crate) fn queue_nic_dpc(&mut self, c: usize, nic: usize, queue: usize) {
+        let base = self.base;
+        let state = &mut self.nics[nic];
+        let q = &mut state.queues[queue];
+        if state.coalesce {
+            q.in_hand.extend(q.waiting.drain(..));
+        } else {
+            q.in_hand.extend(q.waiting.pop_front());
+        }
+        let packets: u64 = q.in_hand.iter().map(|d| u64::from(d.packets)).sum();
+        let kib: u64 = q.in_hand.iter().map(|d| u64::from(d.bytes) / 1024).sum();
+        let mut takes = [0; MAX_PARTS];
+        for (takes, layer) in takes.iter_mut().zip(&state.layers) {
+            let random = &mut state.random;
+            let ns = layer.per_dpc.sample(random).0
+                + packets * layer.per_packet.sample(random).0
+                + kib * layer.per_kib.sample(random).0;
+            *takes = base.ticks(ns);
+        }
+        let then = Then::NicDone(nic, queue);
+        let dpc = Work::new(Kind::Dpc, state.dpc_routine, state.dpc_body, 1, then)
+            .in_parts(&takes[..state.layers.len()]);
+        self.queue_dpc(c, c, dpc, Importance::Medium);
+    }
+
+    /// The DPC hands its packets over.
+    pub(crate) fn nic_done(&mut self, c: usize, nic: usize, queue: usize, by: Readier) {
+        let mut in_hand = std::mem::take(&mut self.nics[nic].queues[queue].in_hand);
+        for delivery in in_hand.drain(..) {
+            self.log_received(c, &delivery);
+            self.truth_received(c, &delivery);
+            let arrived = self.flows[delivery.flow].arrived;
+            self.set_object(arrived, NETWORK_BOOST, by);
+        }
+        let q = &mut self.nics[nic].queues[queue];
+        q.in_hand = in_hand;
+        q.busy = false;
+        self.nic_rearms(nic, queue);
+    }
+
+    /// The queue may interrupt again: at the next moment, since its DPC still runs now.
+    fn nic_rearms(&mut self, nic: usize, queue: usize) {
+        let q = &mut self.nics[nic].queues[queue];
+        if !q.waiting.is_empty() && !std::mem::replace(&mut q.moderated, true) {
+            let at = q.may_interrupt.max(self.now + 1);
+            self.agenda
+                .push(at, Due::Moderated(nic as u16, queue as u16));
+        }
+    }
+
+    /// A thread sends a packet.
+    pub(crate) fn send(&mut self, c: usize, flow: usize, bytes: u32) {
+        self.log_sent(c, flow, bytes);
+        self.truth_sent(flow, bytes);
+        let state = &mut self.flows[flow];
+        if !state.echo {
+            return;
+        }
+        // There or back.
+        let lost = state.random.chance(state.loss) || state.random.chance(state.loss);
+        let way = self.round_trip(flow);
+        if lost {
+            self.truth_lost(flow);
+        } else {
+            self.agenda
+                .push(self.now + way, Due::Answer(flow as u16, bytes));
+        }
+    }
+
+    /// A thread answers a block: the other side sends its next.
+    pub(crate) fn reply(&mut self, flow: usize) {
+        let way = self.round_trip(flow);
+        let bytes = self.flows[flow].bytes;
+        self.agenda
+            .push(self.now + way, Due::Answer(flow as u16, bytes));
+    }
+
+    /// There and back through the network, with what the other side takes.
+    fn round_trip(&mut self, flow: usize) -> Time {
+        let state = &mut self.flows[flow];
+        let random = &mut state.random;
+        let ns = state.delay.sample(random).0
+            + state.think.sample(random).0
+            + state.delay.sample(random).0;
+        self.base.ticks(ns).max(1)
+    }
+}

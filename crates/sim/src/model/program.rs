@@ -1,0 +1,369 @@
+//! Programs of threads: steps, compiled to a flat list, and what each of them does.
+
+use std::io::{Seek, Write};
+use std::rc::Rc;
+
+use super::disk::{Purpose, Transfer};
+use super::thread::State;
+use super::{BodyId, Due, IDLE, Model, Readier};
+use crate::scenario::{Amount, WaitReason};
+use crate::time::Time;
+
+/// Steps that a thread may take without needing the processor, before its program is taken for one
+/// that never will.
+const MOST_FREE_STEPS: u32 = 10_000;
+
+/// One step, with names resolved.
+#[derive(Clone, Debug)]
+pub(crate) enum Op {
+    Run(Amount),
+    Sleep(Amount),
+    Until(Time),
+    Wait {
+        object: usize,
+        timeout: Option<Amount>,
+        reason: WaitReason,
+    },
+    Set {
+        object: usize,
+        boost: u8,
+    },
+    Acquire {
+        lock: usize,
+        reason: WaitReason,
+    },
+    Release(usize),
+    Transfer {
+        write: bool,
+        bytes: u32,
+        disk: usize,
+        file: u32,
+    },
+    Fault {
+        bytes: u32,
+        disk: usize,
+        file: u32,
+    },
+    /// The fault's data has come.
+    FaultDone {
+        bytes: u32,
+        file: u32,
+    },
+    /// What sending a packet takes.
+    Send {
+        flow: usize,
+    },
+    /// The packet is handed to the adapter.
+    Sent {
+        flow: usize,
+        bytes: u32,
+    },
+    Reply(usize),
+    Resolution(Option<u32>),
+    Background(bool),
+    Focus(usize),
+    Freeze(usize),
+    Thaw(usize),
+    Priority(u8),
+    Mark(String),
+    Yield,
+    /// Enters a loop: how often, until when, and where it ends.
+    Loop {
+        times: Option<u32>,
+        stop: Option<Time>,
+        end: usize,
+    },
+    /// Goes back to a loop's first step while repetitions are left.
+    Again(usize),
+    Exit,
+    /// Runs the DPCs that are queued for this processor's DPC thread.
+    ThreadedDpc(usize),
+}
+
+/// A step and where it is on the stack.
+#[derive(Clone, Debug)]
+pub(crate) struct Instruction {
+    pub(crate) op: Op,
+    /// `None` is the thread's own place.
+    pub(crate) body: Option<BodyId>,
+    /// Name (by index) under which its duration is told.
+    pub(crate) measure: Option<usize>,
+}
+
+/// A compiled program.
+#[derive(Debug, Default)]
+pub(crate) struct Program(pub(crate) Vec<Instruction>);
+
+/// Something that threads wait for: an event, a semaphore, or a lock.
+#[derive(Debug, Default)]
+pub(crate) struct Object {
+    /// How many waits it satisfies at once.
+    pub(crate) count: u32,
+    /// Most of `count`: 1 for an event that resets itself.
+    pub(crate) limit: u32,
+    pub(crate) waiters: std::collections::VecDeque<super::ThreadId>,
+}
+
+impl<W: Write + Seek> Model<W> {
+    /// Takes steps of the processor's thread until one needs the processor or waits.
+    pub(crate) fn run_program(&mut self, c: usize) {
+        let t = self.cpus[c].thread;
+        let program = Rc::clone(&self.threads[t].program);
+        for _ in 0..MOST_FREE_STEPS {
+            let thread = &mut self.threads[t];
+            if let Some((name, began)) = thread.measuring.take() {
+                let took = self.base.ns_between(began, self.now);
+                self.truth.measured(name, took);
+            }
+            let Some(instruction) = program.0.get(thread.next) else {
+                return self.exit(c);
+            };
+            thread.next += 1;
+            thread.body = instruction.body.unwrap_or(thread.home);
+            thread.measuring = instruction.measure.map(|name| (name, self.now));
+            if !self.step(c, &instruction.op) {
+                return;
+            }
+        }
+        let thread = &self.threads[t];
+        self.stop_with(format!(
+            "thread {} of {} takes {MOST_FREE_STEPS} steps without needing the processor or \
+             waiting: its program would never let time pass",
+            thread.id, self.processes[thread.process].name
+        ));
+        self.threads[t].burst = self.base.ticks(1_000_000).max(1);
+    }
+
+    /// Takes one step; true if the thread can take the next one at once.
+    fn step(&mut self, c: usize, op: &Op) -> bool {
+        let t = self.cpus[c].thread;
+        match op {
+            Op::Run(amount) => {
+                self.needs(t, amount);
+                false
+            }
+            Op::Sleep(amount) => {
+                let ns = amount.sample(&mut self.threads[t].random).0;
+                self.sleep(c, self.base.ticks(ns))
+            }
+            Op::Until(moment) => *moment <= self.now || self.sleep(c, *moment - self.now),
+            Op::Wait {
+                object,
+                timeout,
+                reason,
+            } => {
+                if self.objects[*object].count > 0 {
+                    self.objects[*object].count -= 1;
+                    return true;
+                }
+                self.objects[*object].waiters.push_back(t);
+                self.threads[t].waits_for = Some(*object);
+                if let Some(timeout) = timeout {
+                    let ns = timeout.sample(&mut self.threads[t].random).0;
+                    self.set_timer(t, self.base.ticks(ns));
+                }
+                self.block(c, *reason)
+            }
+            Op::Set { object, boost } => {
+                self.set_object(*object, *boost, self.readier(c));
+                true
+            }
+            Op::Acquire { lock, reason } => {
+                // A lock is an object that is set while nobody holds it.
+                if self.objects[*lock].count > 0 {
+                    self.objects[*lock].count = 0;
+                    return true;
+                }
+                self.objects[*lock].waiters.push_back(t);
+                self.threads[t].waits_for = Some(*lock);
+                self.block(c, *reason)
+            }
+            Op::Release(lock) => {
+                self.set_object(*lock, 1, self.readier(c));
+                true
+            }
+            Op::Transfer {
+                write,
+                bytes,
+                disk,
+                file,
+            } => {
+                let purpose = Purpose::Thread(t);
+                self.transfer(
+                    c,
+                    *disk,
+                    Transfer::new(*write, *bytes, *file, purpose, false),
+                );
+                self.block(c, WaitReason::Executive)
+            }
+            Op::Fault { bytes, disk, file } => {
+                self.threads[t].waiting_since = self.now;
+                let purpose = Purpose::Thread(t);
+                self.transfer(c, *disk, Transfer::new(false, *bytes, *file, purpose, true));
+                self.block(c, WaitReason::WrPageIn)
+            }
+            Op::FaultDone { bytes, file } => {
+                let began = self.threads[t].waiting_since;
+                self.log_hard_fault(c, began, *bytes, *file);
+                true
+            }
+            Op::Send { flow } => {
+                let cost = self.flows[*flow].send_cost;
+                self.needs(t, &cost);
+                false
+            }
+            Op::Sent { flow, bytes } => {
+                self.send(c, *flow, *bytes);
+                true
+            }
+            Op::Reply(flow) => {
+                self.reply(*flow);
+                true
+            }
+            Op::Resolution(resolution) => {
+                self.request_resolution(c, *resolution);
+                true
+            }
+            Op::Background(is) => {
+                let process = self.threads[t].process;
+                self.set_background(process, *is);
+                true
+            }
+            Op::Focus(process) => {
+                self.focus(c, *process);
+                true
+            }
+            Op::Freeze(process) => {
+                self.freeze(c, *process);
+                true
+            }
+            Op::Thaw(process) => {
+                self.thaw(c, *process);
+                true
+            }
+            Op::Priority(priority) => {
+                let thread = &mut self.threads[t];
+                thread.base = *priority;
+                thread.foreground_boost = 0;
+                thread.unusual_boost = 0;
+                self.set_priority(c, t, *priority);
+                self.yield_to_better(c);
+                self.cpus[c].thread == t
+            }
+            Op::Mark(text) => {
+                self.log_mark(c, text);
+                true
+            }
+            Op::Yield => {
+                self.yield_processor(c);
+                self.cpus[c].thread == t
+            }
+            Op::Loop { times, stop, end } => {
+                let thread = &mut self.threads[t];
+                if stop.is_some_and(|stop| stop <= self.now) || *times == Some(0) {
+                    thread.next = *end;
+                } else {
+                    // One time round is under way.
+                    thread.loops.push(times.map_or(u32::MAX, |times| times - 1));
+                    if let Some(stop) = stop {
+                        thread.stop = Some((*stop, *end));
+                    }
+                }
+                true
+            }
+            Op::Again(first) => {
+                let thread = &mut self.threads[t];
+                match thread.loops.last_mut() {
+                    Some(left) if *left == u32::MAX => thread.next = *first,
+                    Some(left) if *left > 0 => {
+                        *left -= 1;
+                        thread.next = *first;
+                    }
+                    _ => {
+                        thread.loops.pop();
+                    }
+                }
+                true
+            }
+            Op::Exit => {
+                self.exit(c);
+                false
+            }
+            Op::ThreadedDpc(cpu) => self.threaded_dpc(*cpu),
+        }
+    }
+
+    /// Ends a loop whose moment has come, wherever its thread is in it.
+    pub(crate) fn stop_loop(&mut self, t: super::ThreadId) {
+        let thread = &mut self.threads[t];
+        if let Some((_, end)) = thread.stop.take() {
+            thread.next = end;
+            thread.burst = 0;
+            thread.loops.clear();
+        }
+    }
+
+    /// The thread needs the processor for `amount`, and at least for a tick of the clock.
+    fn needs(&mut self, t: super::ThreadId, amount: &Amount) {
+        let thread = &mut self.threads[t];
+        let ns = amount.sample(&mut thread.random).0;
+        thread.burst = self.base.ticks(ns).max(1);
+    }
+
+    fn sleep(&mut self, c: usize, delay: Time) -> bool {
+        let t = self.cpus[c].thread;
+        self.set_timer(t, delay);
+        self.block(c, WaitReason::DelayExecution)
+    }
+
+    /// Readies the thread at the clock interrupt that ends a wait of `delay`.
+    fn set_timer(&mut self, t: super::ThreadId, delay: Time) {
+        let process = self.processes[self.threads[t].process].id;
+        let expiry = self.clock.expiry(self.now, delay, process);
+        self.agenda
+            .push(expiry, Due::Timer(t, self.threads[t].wait));
+    }
+
+    /// Sets an object: the thread that waited longest becomes ready, or the object stays set.
+    pub(crate) fn set_object(&mut self, object: usize, boost: u8, by: Readier) {
+        match self.objects[object].waiters.pop_front() {
+            Some(t) => self.end_wait(t, boost, by),
+            None => {
+                let object = &mut self.objects[object];
+                object.count = (object.count + 1).min(object.limit);
+            }
+        }
+    }
+
+    /// A thread's wait is over.
+    pub(crate) fn end_wait(&mut self, t: super::ThreadId, boost: u8, by: Readier) {
+        let thread = &mut self.threads[t];
+        if thread.state != State::Waiting {
+            return;
+        }
+        thread.wait = thread.wait.wrapping_add(1);
+        if let Some(object) = thread.waits_for.take() {
+            self.objects[object].waiters.retain(|waiter| *waiter != t);
+        }
+        self.ready(t, boost, by);
+    }
+
+    /// The processor's thread waits; another one runs. Always false: there is no next step now.
+    pub(crate) fn block(&mut self, c: usize, reason: WaitReason) -> bool {
+        let t = self.cpus[c].thread;
+        let thread = &mut self.threads[t];
+        thread.state = State::Waiting;
+        thread.wait_reason = reason;
+        thread.waiting_since = self.now;
+        self.switch(c, None, reason);
+        false
+    }
+
+    fn exit(&mut self, c: usize) {
+        let t = self.cpus[c].thread;
+        debug_assert_ne!(t, IDLE);
+        self.threads[t].state = State::Terminated;
+        self.log_thread_end(c, t);
+        self.switch(c, None, WaitReason::WrTerminated);
+    }
+}

@@ -1,0 +1,73 @@
+//! Scenarios: what is to happen on the machine, as a TOML file. `docs/scenarios.md` is the user's
+//! description of the schema.
+
+mod error;
+mod load;
+mod machine;
+mod program;
+mod world;
+
+pub(crate) use error::Fault;
+pub use error::ScenarioError;
+pub use load::{Override, Scenario};
+
+pub(crate) use machine::{CState, Machine, Scheduler};
+pub(crate) use program::{Frames, Step, Verb, WaitReason};
+pub(crate) use world::{
+    Action, Device, Disk, Flow, Group, Importance, Layer, Nic, PriorityClass, Process, Routine,
+    ThreadSpec, Trouble, What, Window,
+};
+
+use serde::Deserialize;
+
+use crate::log::Recording;
+use crate::quantity::Nanoseconds;
+
+/// A name that refers to something else of the scenario, with its place for messages.
+pub(crate) type Name = toml::Spanned<String>;
+
+/// A duration, or the distribution that it is drawn from.
+pub(crate) type Amount = crate::amount::Amount<Nanoseconds>;
+
+/// One scenario, as its file says it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Document {
+    /// One line.
+    pub(crate) title: String,
+    /// What happens and where its figures come from.
+    #[serde(default)]
+    pub(crate) about: String,
+    #[serde(default = "one")]
+    pub(crate) seed: u64,
+    pub(crate) duration: Nanoseconds,
+    /// Logging stops after so many events, if there are that many.
+    pub(crate) events: Option<u64>,
+    pub(crate) machine: Machine,
+    #[serde(default)]
+    pub(crate) scheduler: Scheduler,
+    #[serde(default)]
+    pub(crate) record: Recording,
+    #[serde(default)]
+    pub(crate) trouble: Trouble,
+    #[serde(default, rename = "group")]
+    pub(crate) groups: Vec<Group>,
+    #[serde(default, rename = "process")]
+    pub(crate) processes: Vec<Process>,
+    #[serde(default, rename = "disk")]
+    pub(crate) disks: Vec<Disk>,
+    #[serde(default, rename = "nic")]
+    pub(crate) nics: Vec<Nic>,
+    #[serde(default, rename = "device")]
+    pub(crate) devices: Vec<Device>,
+    #[serde(default, rename = "flow")]
+    pub(crate) flows: Vec<Flow>,
+    #[serde(default, rename = "at")]
+    pub(crate) actions: Vec<Action>,
+    #[serde(default, rename = "window")]
+    pub(crate) windows: Vec<Window>,
+}
+
+fn one() -> u64 {
+    1
+}

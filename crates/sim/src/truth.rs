@@ -1,0 +1,679 @@
+//! What really happened inside the model, summed while it happens: the answers that whoever reads
+//! the trace should find. `docs/truth.md` describes the file.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::quantum::Quantum;
+use crate::scenario::WaitReason;
+use crate::time::{Time, TimeBase};
+
+/// Most single ready waits that are told of a watched thread: the longest ones.
+const MOST_WAITS: usize = 20;
+
+/// Most durations of a measured step that are kept for the median.
+const MOST_MEASURES: usize = 100_000;
+
+/// Buckets of a histogram: durations of up to 1, 2, 4, … µs.
+const BUCKETS: usize = 24;
+
+/// What a processor did with its time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ProcessorTime {
+    pub(crate) threads: Time,
+    pub(crate) dpcs: Time,
+    pub(crate) isrs: Time,
+    pub(crate) clock: Time,
+    pub(crate) idle: Time,
+}
+
+/// Sums over the runs of a service routine or DPC.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RoutineSums {
+    pub(crate) count: u64,
+    pub(crate) inclusive_ns: u64,
+    pub(crate) exclusive_ns: u64,
+    pub(crate) max_ns: u64,
+    pub(crate) fragments: u64,
+    /// By duration: up to 1, 2, 4, … µs, as `xperf -a dpcisr` has them.
+    pub(crate) histogram: [u64; BUCKETS],
+}
+
+impl RoutineSums {
+    pub(crate) fn add(&mut self, inclusive_ns: u64, exclusive_ns: u64, fragments: u32) {
+        self.count += 1;
+        self.inclusive_ns += inclusive_ns;
+        self.exclusive_ns += exclusive_ns;
+        self.max_ns = self.max_ns.max(inclusive_ns);
+        self.fragments += u64::from(fragments);
+        let us = inclusive_ns.div_ceil(1_000).max(1);
+        let bucket = us.next_power_of_two().ilog2() as usize;
+        self.histogram[bucket.min(BUCKETS - 1)] += 1;
+    }
+
+    fn merge(&mut self, other: &RoutineSums) {
+        self.count += other.count;
+        self.inclusive_ns += other.inclusive_ns;
+        self.exclusive_ns += other.exclusive_ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.fragments += other.fragments;
+        for (mine, theirs) in self.histogram.iter_mut().zip(other.histogram) {
+            *mine += theirs;
+        }
+    }
+}
+
+/// A class of routine runs: what, of which kind, on which processor.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RoutineKey {
+    pub(crate) kind: &'static str,
+    pub(crate) routine: usize,
+    pub(crate) cpu: usize,
+}
+
+/// What is summed over a range of time.
+#[derive(Debug)]
+pub(crate) struct WindowSums {
+    pub(crate) name: String,
+    pub(crate) from: Time,
+    pub(crate) to: Time,
+    pub(crate) routines: BTreeMap<RoutineKey, RoutineSums>,
+    /// Processor time of each process, and of all threads by rank and priority.
+    pub(crate) processes: Vec<Time>,
+    pub(crate) priorities: BTreeMap<(u8, u8), Time>,
+}
+
+impl WindowSums {
+    /// How much of a run lies in the window.
+    pub(crate) fn overlap(&self, from: Time, to: Time) -> Time {
+        to.min(self.to).saturating_sub(from.max(self.from))
+    }
+}
+
+/// What kept a ready thread from a processor that it may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum HeldBy {
+    /// A thread of better rank whose priority is no higher.
+    Rank,
+    /// A thread of higher priority.
+    Priority,
+    /// A thread of the same rank and priority.
+    EqualPriority,
+    /// A thread that should have made room, had the dispatcher compared them: it looks only at the
+    /// ideal processor.
+    Dispatcher,
+    Dpc,
+    Isr,
+    /// The processor was idle or waking.
+    Idle,
+    /// The thread's own kernel stack was being read from disk.
+    StackPagedOut,
+    /// The machine was suspended.
+    Suspended,
+}
+
+/// A watched thread's ready wait.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadyWait {
+    pub(crate) thread: usize,
+    pub(crate) readied: Time,
+    pub(crate) ran: Time,
+    pub(crate) rank: u8,
+    pub(crate) priority: u8,
+    /// Processor time by what held it.
+    pub(crate) held: BTreeMap<HeldBy, Time>,
+}
+
+/// A watched thread's wait for an object or a time.
+#[derive(Clone, Debug)]
+pub(crate) struct Wait {
+    pub(crate) reason: WaitReason,
+    pub(crate) from: Time,
+    pub(crate) to: Time,
+    /// The id of the thread that ended it; `None` if a DPC or the clock interrupt did.
+    pub(crate) readied_by: Option<u32>,
+}
+
+/// Sums over a watched thread.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watched {
+    pub(crate) waits: Vec<ReadyWait>,
+    pub(crate) count: u64,
+    pub(crate) total: Time,
+    /// How often it stopped running at each rank.
+    pub(crate) ranks: BTreeMap<u8, u64>,
+    pub(crate) priorities: BTreeMap<u8, u64>,
+    /// The longest of its other waits.
+    pub(crate) longest: Vec<Wait>,
+}
+
+impl Watched {
+    pub(crate) fn waited(&mut self, wait: Wait) {
+        self.longest.push(wait);
+        if self.longest.len() > 4 * MOST_WAITS {
+            self.keep_longest();
+        }
+    }
+
+    pub(crate) fn add(&mut self, wait: ReadyWait) {
+        self.count += 1;
+        self.total += wait.ran - wait.readied;
+        self.waits.push(wait);
+        if self.waits.len() > 4 * MOST_WAITS {
+            self.keep_longest();
+        }
+    }
+
+    fn keep_longest(&mut self) {
+        self.waits
+            .sort_by_key(|wait| (std::cmp::Reverse(wait.ran - wait.readied), wait.readied));
+        self.waits.truncate(MOST_WAITS);
+        self.longest
+            .sort_by_key(|wait| (std::cmp::Reverse(wait.to - wait.from), wait.from));
+        self.longest.truncate(MOST_WAITS);
+    }
+}
+
+/// A process's longest time without running.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Gap {
+    pub(crate) running: u32,
+    pub(crate) since: Time,
+    pub(crate) longest: (Time, Time),
+}
+
+/// Sums over a flow's packets.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FlowSums {
+    pub(crate) received: u64,
+    pub(crate) received_bytes: u64,
+    pub(crate) sent: u64,
+    pub(crate) sent_bytes: u64,
+    pub(crate) lost: u64,
+    pub(crate) by_cpu: BTreeMap<usize, u64>,
+    /// Packets sent by the mark that they carry on the wire.
+    pub(crate) sent_dscp: BTreeMap<u8, u64>,
+}
+
+/// Sums over a disk's transfers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DiskSums {
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+    pub(crate) read_bytes: u64,
+    pub(crate) written_bytes: u64,
+    pub(crate) response_ns: u64,
+}
+
+/// Everything that is summed while the model runs.
+#[derive(Debug, Default)]
+pub(crate) struct Truth {
+    pub(crate) processors: Vec<ProcessorTime>,
+    /// The whole trace first, then the scenario's windows.
+    pub(crate) windows: Vec<WindowSums>,
+    pub(crate) watched: BTreeMap<usize, Watched>,
+    pub(crate) gaps: BTreeMap<usize, Gap>,
+    /// Ready waits of watched threads that are not over.
+    pub(crate) waiting: Vec<ReadyWait>,
+    pub(crate) measures: Vec<(String, Vec<u64>, u64)>,
+    pub(crate) flows: Vec<FlowSums>,
+    pub(crate) disks: Vec<DiskSums>,
+    /// Samples of each process, idle aside.
+    pub(crate) samples: Vec<u64>,
+    pub(crate) idle_samples: u64,
+    pub(crate) hard_faults: u64,
+    pub(crate) moments: Vec<Moment>,
+}
+
+/// Something that happened at a moment: focus, key, freeze, suspend, resolution.
+#[derive(Clone, Debug)]
+pub(crate) struct Moment {
+    pub(crate) time: Time,
+    pub(crate) what: &'static str,
+    pub(crate) process: Option<usize>,
+    pub(crate) value: Option<u64>,
+}
+
+impl Truth {
+    pub(crate) fn measured(&mut self, name: usize, ns: u64) {
+        let (_, durations, count) = &mut self.measures[name];
+        *count += 1;
+        if durations.len() < MOST_MEASURES {
+            durations.push(ns);
+        }
+    }
+}
+
+/// Names and ids that the sums lack.
+pub(crate) struct Names<'a> {
+    pub(crate) base: TimeBase,
+    pub(crate) end: Time,
+    /// Id and image of each process.
+    pub(crate) processes: Vec<(u32, &'a str)>,
+    /// Every thread, with the idle one first.
+    pub(crate) threads: Vec<ThreadSums<'a>>,
+    /// `module!function` of each routine.
+    pub(crate) routines: &'a [String],
+    pub(crate) flows: &'a [String],
+    pub(crate) disks: Vec<u32>,
+    /// What Win32PrioritySeparation stands for.
+    pub(crate) quantum: Quantum,
+    /// The quantum of each process but Idle at the end, in units.
+    pub(crate) units: Vec<u8>,
+}
+
+/// A thread and what it used.
+pub(crate) struct ThreadSums<'a> {
+    pub(crate) id: u32,
+    pub(crate) process: usize,
+    pub(crate) name: &'a str,
+    pub(crate) cpu: Time,
+    pub(crate) switches: u64,
+}
+
+impl Truth {
+    /// The sums as the truth file's sections.
+    pub(crate) fn sections(mut self, names: &Names<'_>) -> Sections {
+        let ns = |time| names.base.ns(time);
+        for watched in self.watched.values_mut() {
+            watched.keep_longest();
+        }
+        let process = |p: usize| ProcessName {
+            id: names.processes[p].0,
+            name: names.processes[p].1.to_owned(),
+        };
+        let processors = self.processors.iter().enumerate();
+        let watched = self.watched.iter().map(|(t, watched)| WatchedThread {
+            thread_id: names.threads[*t].id,
+            process: process(names.threads[*t].process),
+            ready_waits: watched.count,
+            ready_ns: ns(watched.total),
+            ranks_at_switch_out: watched.ranks.clone(),
+            priorities_at_switch_out: watched.priorities.clone(),
+            longest_ready_waits: watched
+                .waits
+                .iter()
+                .map(|wait| WaitTruth {
+                    readied_ns: ns(wait.readied),
+                    ran_ns: ns(wait.ran),
+                    ready_ns: names.base.ns_between(wait.readied, wait.ran),
+                    rank: wait.rank,
+                    priority: wait.priority,
+                    held_by_cpu_ns: wait.held.iter().map(|(by, t)| (*by, ns(*t))).collect(),
+                })
+                .collect(),
+            longest_waits: watched
+                .longest
+                .iter()
+                .map(|wait| OtherWaitTruth {
+                    from_ns: ns(wait.from),
+                    to_ns: ns(wait.to),
+                    waited_ns: names.base.ns_between(wait.from, wait.to),
+                    reason: wait.reason,
+                    readied_by_thread_id: wait.readied_by,
+                })
+                .collect(),
+        });
+        let gaps = self.gaps.iter().map(|(p, gap)| {
+            let (from, to) = gap.longest;
+            GapTruth {
+                process: process(*p),
+                from_ns: ns(from),
+                to_ns: ns(to),
+                gap_ns: names.base.ns_between(from, to),
+            }
+        });
+        Sections {
+            duration_ns: ns(names.end),
+            processors: processors
+                .map(|(cpu, time)| ProcessorTruth {
+                    cpu,
+                    thread_ns: ns(time.threads),
+                    dpc_ns: ns(time.dpcs),
+                    isr_ns: ns(time.isrs),
+                    clock_ns: ns(time.clock),
+                    idle_ns: ns(time.idle),
+                })
+                .collect(),
+            processes: (0..names.processes.len())
+                .map(|p| {
+                    let threads = || names.threads.iter().filter(|t| t.process == p);
+                    ProcessTruth {
+                        process: process(p),
+                        cpu_ns: ns(threads().map(|t| t.cpu).sum()),
+                        switches_in: threads().map(|t| t.switches).sum(),
+                        samples: self.samples[p],
+                    }
+                })
+                .collect(),
+            threads: names
+                .threads
+                .iter()
+                .skip(1)
+                .map(|t| ThreadTruth {
+                    thread_id: t.id,
+                    process_id: names.processes[t.process].0,
+                    name: t.name.to_owned(),
+                    cpu_ns: ns(t.cpu),
+                    switches_in: t.switches,
+                })
+                .collect(),
+            idle_samples: self.idle_samples,
+            hard_faults: self.hard_faults,
+            windows: self
+                .windows
+                .iter()
+                .map(|window| window.truth(names))
+                .collect(),
+            watched_threads: watched.collect(),
+            longest_gaps: gaps.collect(),
+            measured: self.measures.iter_mut().map(MeasureTruth::new).collect(),
+            flows: (self.flows.iter().zip(names.flows))
+                .map(|(flow, name)| FlowTruth::new(name, flow))
+                .collect(),
+            disks: (self.disks.iter().zip(&names.disks))
+                .map(|(disk, number)| DiskTruth {
+                    disk: *number,
+                    reads: disk.reads,
+                    writes: disk.writes,
+                    read_bytes: disk.read_bytes,
+                    written_bytes: disk.written_bytes,
+                    response_ns: disk.response_ns,
+                })
+                .collect(),
+            moments: self
+                .moments
+                .iter()
+                .map(|moment| MomentTruth {
+                    at_ns: ns(moment.time),
+                    what: moment.what,
+                    process: moment.process.map(process),
+                    value: moment.value,
+                })
+                .collect(),
+            quantum: QuantumTruth {
+                long: names.quantum.long,
+                variable: names.quantum.variable,
+                separation: names.quantum.separation,
+                processes: (1..)
+                    .zip(&names.units)
+                    .map(|(p, units)| ProcessQuantum {
+                        process: process(p),
+                        units: *units,
+                    })
+                    .collect(),
+            },
+        }
+    }
+}
+
+impl WindowSums {
+    fn truth(&self, names: &Names<'_>) -> WindowTruth {
+        let ns = |time| names.base.ns(time);
+        // All processors together come before each of them.
+        let mut all: BTreeMap<(&'static str, usize), RoutineSums> = BTreeMap::new();
+        for (key, sums) in &self.routines {
+            all.entry((key.kind, key.routine)).or_default().merge(sums);
+        }
+        let routine = |kind, routine: usize, cpu, sums: &RoutineSums| RoutineTruth {
+            kind,
+            routine: names.routines[routine].clone(),
+            cpu,
+            count: sums.count,
+            inclusive_ns: sums.inclusive_ns,
+            exclusive_ns: sums.exclusive_ns,
+            max_ns: sums.max_ns,
+            fragments: sums.fragments,
+            histogram_log2_us: sums.histogram.to_vec(),
+        };
+        let totals = all
+            .iter()
+            .map(|((kind, r), sums)| routine(kind, *r, None, sums));
+        let by_cpu = self
+            .routines
+            .iter()
+            .map(|(key, sums)| routine(key.kind, key.routine, Some(key.cpu), sums));
+        WindowTruth {
+            name: self.name.clone(),
+            from_ns: ns(self.from),
+            to_ns: ns(self.to.min(names.end)),
+            routines: totals.chain(by_cpu).collect(),
+            process_cpu_ns: (self.processes.iter().enumerate())
+                .filter(|(_, time)| **time > 0)
+                .map(|(p, time)| ProcessCpu {
+                    process: ProcessName {
+                        id: names.processes[p].0,
+                        name: names.processes[p].1.to_owned(),
+                    },
+                    cpu_ns: ns(*time),
+                })
+                .collect(),
+            cpu_by_rank_and_priority: (self.priorities.iter())
+                .map(|((rank, priority), time)| PriorityCpu {
+                    rank: *rank,
+                    priority: *priority,
+                    cpu_ns: ns(*time),
+                })
+                .collect(),
+        }
+    }
+}
+
+/// The truth file's sections that are sums. Times are nanoseconds since the trace began.
+#[derive(Clone, Debug, Serialize)]
+pub struct Sections {
+    duration_ns: u64,
+    processors: Vec<ProcessorTruth>,
+    processes: Vec<ProcessTruth>,
+    threads: Vec<ThreadTruth>,
+    idle_samples: u64,
+    hard_faults: u64,
+    windows: Vec<WindowTruth>,
+    watched_threads: Vec<WatchedThread>,
+    longest_gaps: Vec<GapTruth>,
+    measured: Vec<MeasureTruth>,
+    flows: Vec<FlowTruth>,
+    disks: Vec<DiskTruth>,
+    moments: Vec<MomentTruth>,
+    /// Quanta, at the end.
+    quantum: QuantumTruth,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct ProcessName {
+    id: u32,
+    name: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct ProcessorTruth {
+    cpu: usize,
+    thread_ns: u64,
+    dpc_ns: u64,
+    isr_ns: u64,
+    clock_ns: u64,
+    idle_ns: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct ProcessTruth {
+    #[serde(flatten)]
+    process: ProcessName,
+    cpu_ns: u64,
+    switches_in: u64,
+    samples: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct ThreadTruth {
+    thread_id: u32,
+    process_id: u32,
+    name: String,
+    cpu_ns: u64,
+    switches_in: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct WindowTruth {
+    name: String,
+    from_ns: u64,
+    to_ns: u64,
+    routines: Vec<RoutineTruth>,
+    process_cpu_ns: Vec<ProcessCpu>,
+    cpu_by_rank_and_priority: Vec<PriorityCpu>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct RoutineTruth {
+    kind: &'static str,
+    routine: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu: Option<usize>,
+    count: u64,
+    inclusive_ns: u64,
+    exclusive_ns: u64,
+    max_ns: u64,
+    fragments: u64,
+    histogram_log2_us: Vec<u64>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct ProcessCpu {
+    #[serde(flatten)]
+    process: ProcessName,
+    cpu_ns: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct PriorityCpu {
+    rank: u8,
+    priority: u8,
+    cpu_ns: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct WatchedThread {
+    thread_id: u32,
+    process: ProcessName,
+    ready_waits: u64,
+    ready_ns: u64,
+    ranks_at_switch_out: BTreeMap<u8, u64>,
+    priorities_at_switch_out: BTreeMap<u8, u64>,
+    longest_ready_waits: Vec<WaitTruth>,
+    longest_waits: Vec<OtherWaitTruth>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct OtherWaitTruth {
+    from_ns: u64,
+    to_ns: u64,
+    waited_ns: u64,
+    reason: WaitReason,
+    /// Absent if a DPC or the clock interrupt ended the wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    readied_by_thread_id: Option<u32>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct QuantumTruth {
+    long: bool,
+    variable: bool,
+    separation: u8,
+    processes: Vec<ProcessQuantum>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct ProcessQuantum {
+    #[serde(flatten)]
+    process: ProcessName,
+    units: u8,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct WaitTruth {
+    readied_ns: u64,
+    ran_ns: u64,
+    ready_ns: u64,
+    rank: u8,
+    priority: u8,
+    held_by_cpu_ns: BTreeMap<HeldBy, u64>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct GapTruth {
+    process: ProcessName,
+    from_ns: u64,
+    to_ns: u64,
+    gap_ns: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct MeasureTruth {
+    name: String,
+    count: u64,
+    min_ns: Option<u64>,
+    median_ns: Option<u64>,
+    max_ns: Option<u64>,
+}
+
+impl MeasureTruth {
+    fn new((name, durations, count): &mut (String, Vec<u64>, u64)) -> MeasureTruth {
+        durations.sort_unstable();
+        MeasureTruth {
+            name: std::mem::take(name),
+            count: *count,
+            min_ns: durations.first().copied(),
+            median_ns: durations.get(durations.len() / 2).copied(),
+            max_ns: durations.last().copied(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct FlowTruth {
+    name: String,
+    received_packets: u64,
+    received_bytes: u64,
+    sent_packets: u64,
+    sent_bytes: u64,
+    lost_packets: u64,
+    received_by_cpu: BTreeMap<usize, u64>,
+    sent_by_dscp: BTreeMap<u8, u64>,
+}
+
+impl FlowTruth {
+    fn new(name: &str, sums: &FlowSums) -> FlowTruth {
+        FlowTruth {
+            name: name.to_owned(),
+            received_packets: sums.received,
+            received_bytes: sums.received_bytes,
+            sent_packets: sums.sent,
+            sent_bytes: sums.sent_bytes,
+            lost_packets: sums.lost,
+            received_by_cpu: sums.by_cpu.clone(),
+            sent_by_dscp: sums.sent_dscp.clone(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct DiskTruth {
+    disk: u32,
+    reads: u64,
+    writes: u64,
+    read_bytes: u64,
+    written_bytes: u64,
+    response_ns: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct MomentTruth {
+    at_ns: u64,
+    what: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<ProcessName>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<u64>,
+}
