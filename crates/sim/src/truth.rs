@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::quantum::Quantum;
+use crate::scenario::WaitReason;
 use crate::time::{Time, TimeBase};
 
 /// Most single ready waits that are told of a watched thread: the longest ones.
@@ -126,6 +128,16 @@ pub(crate) struct ReadyWait {
     pub(crate) held: BTreeMap<HeldBy, Time>,
 }
 
+/// A watched thread's wait for an object or a time.
+#[derive(Clone, Debug)]
+pub(crate) struct Wait {
+    pub(crate) reason: WaitReason,
+    pub(crate) from: Time,
+    pub(crate) to: Time,
+    /// The id of the thread that ended it; `None` if a DPC or the clock interrupt did.
+    pub(crate) readied_by: Option<u32>,
+}
+
 /// Sums over a watched thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watched {
@@ -135,9 +147,18 @@ pub(crate) struct Watched {
     /// How often it stopped running at each rank.
     pub(crate) ranks: BTreeMap<u8, u64>,
     pub(crate) priorities: BTreeMap<u8, u64>,
+    /// The longest of its other waits.
+    pub(crate) longest: Vec<Wait>,
 }
 
 impl Watched {
+    pub(crate) fn waited(&mut self, wait: Wait) {
+        self.longest.push(wait);
+        if self.longest.len() > 4 * MOST_WAITS {
+            self.keep_longest();
+        }
+    }
+
     pub(crate) fn add(&mut self, wait: ReadyWait) {
         self.count += 1;
         self.total += wait.ran - wait.readied;
@@ -151,6 +172,9 @@ impl Watched {
         self.waits
             .sort_by_key(|wait| (std::cmp::Reverse(wait.ran - wait.readied), wait.readied));
         self.waits.truncate(MOST_WAITS);
+        self.longest
+            .sort_by_key(|wait| (std::cmp::Reverse(wait.to - wait.from), wait.from));
+        self.longest.truncate(MOST_WAITS);
     }
 }
 
@@ -238,6 +262,10 @@ pub(crate) struct Names<'a> {
     pub(crate) disks: Vec<u32>,
     /// `module!function` in which each part of each body is.
     pub(crate) parts: &'a [Vec<String>],
+    /// What Win32PrioritySeparation stands for.
+    pub(crate) quantum: Quantum,
+    /// The quantum of each process but Idle at the end, in units.
+    pub(crate) units: Vec<u8>,
 }
 
 /// A thread and what it used.
@@ -278,6 +306,17 @@ impl Truth {
                     rank: wait.rank,
                     priority: wait.priority,
                     held_by_cpu_ns: wait.held.iter().map(|(by, t)| (*by, ns(*t))).collect(),
+                })
+                .collect(),
+            longest_waits: watched
+                .longest
+                .iter()
+                .map(|wait| OtherWaitTruth {
+                    from_ns: ns(wait.from),
+                    to_ns: ns(wait.to),
+                    waited_ns: names.base.ns_between(wait.from, wait.to),
+                    reason: wait.reason,
+                    readied_by_thread_id: wait.readied_by,
                 })
                 .collect(),
         });
@@ -358,6 +397,18 @@ impl Truth {
                     value: moment.value,
                 })
                 .collect(),
+            quantum: QuantumTruth {
+                long: names.quantum.long,
+                variable: names.quantum.variable,
+                separation: names.quantum.separation,
+                processes: (1..)
+                    .zip(&names.units)
+                    .map(|(p, units)| ProcessQuantum {
+                        process: process(p),
+                        units: *units,
+                    })
+                    .collect(),
+            },
         }
     }
 }
@@ -449,6 +500,8 @@ pub struct Sections {
     flows: Vec<FlowTruth>,
     disks: Vec<DiskTruth>,
     moments: Vec<MomentTruth>,
+    /// Quanta, at the end.
+    quantum: QuantumTruth,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -540,6 +593,33 @@ struct WatchedThread {
     ranks_at_switch_out: BTreeMap<u8, u64>,
     priorities_at_switch_out: BTreeMap<u8, u64>,
     longest_ready_waits: Vec<WaitTruth>,
+    longest_waits: Vec<OtherWaitTruth>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct OtherWaitTruth {
+    from_ns: u64,
+    to_ns: u64,
+    waited_ns: u64,
+    reason: WaitReason,
+    /// Absent if a DPC or the clock interrupt ended the wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    readied_by_thread_id: Option<u32>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct QuantumTruth {
+    long: bool,
+    variable: bool,
+    separation: u8,
+    processes: Vec<ProcessQuantum>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct ProcessQuantum {
+    #[serde(flatten)]
+    process: ProcessName,
+    units: u8,
 }
 
 #[derive(Clone, Debug, Serialize)]

@@ -150,12 +150,14 @@ impl<W: Write + Seek> Model<W> {
         self.moment("resolution", Some(process), resolution.map(u64::from));
     }
 
-    /// The machine sleeps: nothing happens until it resumes.
+    /// The machine sleeps: nothing happens until it resumes. Its processors are idle meanwhile:
+    /// threads that ran are ready again.
     fn suspend_machine(&mut self, c: usize, length: Time) {
         self.log_power(c, true);
         self.moment("suspend", None, None);
         for c in 0..self.cpus.len() {
             self.advance(c);
+            self.go_idle(c);
         }
         let until = self.now + length;
         self.suspended_until = Some(until);
@@ -171,10 +173,17 @@ impl<W: Write + Seek> Model<W> {
             let cpu = &mut self.cpus[c];
             let slept = self.now - cpu.since;
             cpu.since = self.now;
+            self.truth.processors[c].idle += slept;
+            let cpu = &mut self.cpus[c];
             cpu.idle_since = cpu.idle_since.max(self.now);
             // What ran was stopped with everything else.
             for work in &mut cpu.running {
                 work.began += slept;
+            }
+            let next = self.select(c);
+            if next != super::IDLE {
+                self.stand_by(c, next, c);
+                self.wake(c);
             }
             self.settle(c);
         }

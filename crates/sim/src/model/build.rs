@@ -18,8 +18,8 @@ use super::program::{Instruction, Object, Op, Program};
 use super::ready_queue::{PRIORITIES, ReadyQueue};
 use super::thread::{Process, Queue, State, Thread};
 use super::{
-    Body, BodyId, IDLE, Labels, Model, ProcessId, QuantumTicks, RoutineId, RunError, Site, Source,
-    ThreadId,
+    Body, BodyId, IDLE, Labels, Model, ProcessId, RoutineId, RunError, Site, Source, ThreadId,
+    Turn, Turns,
 };
 use crate::clock::{ClockInterrupt, DEFAULT_PERIOD};
 use crate::flow::Flow as Tuple;
@@ -218,18 +218,21 @@ impl<'a> Builder<'a> {
 
         let quantum =
             Win32PrioritySeparation(machine.win32_priority_separation).decode(machine.server);
-        let units = |units: u8| {
+        let turn = |units: u8| {
             // 3 units are one nominal clock tick, whatever the clock's period is now.
             let ns = u64::from(units) * u64::from(DEFAULT_PERIOD) * 100 / 3;
-            base.ticks(ns) as i64
+            Turn {
+                units,
+                ticks: base.ticks(ns) as i64,
+            }
+        };
+        let turns = Turns {
+            foreground: turn(quantum.foreground_units),
+            background: turn(quantum.background_units),
+            idle: turn(IDLE_CLASS_UNITS),
         };
         for thread in &mut self.threads {
-            let process = &self.processes[thread.process];
-            thread.quantum = match (process.is_idle_class, process.foreground) {
-                (true, _) => units(IDLE_CLASS_UNITS),
-                (false, true) => units(quantum.foreground_units),
-                (false, false) => units(quantum.background_units),
-            };
+            thread.quantum = turns.of(&self.processes[thread.process]).ticks;
         }
         let scheduler = document.scheduler.clone();
         let short_slice = scheduler
@@ -313,15 +316,11 @@ impl<'a> Builder<'a> {
                 .map(|state| (base.ticks(state.residency.0), base.ticks(state.latency.0)))
                 .collect(),
             quantum,
-            quantum_ticks: QuantumTicks {
-                foreground: units(quantum.foreground_units),
-                background: units(quantum.background_units),
-                idle: units(IDLE_CLASS_UNITS),
-            },
+            turns,
             short_slice: short_slice.map(|slice| base.ticks(slice.0).max(1)),
             generation: base.ticks(scheduler.generation.0).max(1),
             starvation_wait: base.ticks(scheduler.starvation_wait.0),
-            starvation_quantum: units(1) * 3 * i64::from(scheduler.starvation_ticks),
+            starvation_quantum: turn(3).ticks * i64::from(scheduler.starvation_ticks),
             ipi_delay: base.ticks(scheduler.ipi_delay.0),
             timer_expiry: base.ticks(scheduler.timer_expiry.0).max(1),
             scheduler,

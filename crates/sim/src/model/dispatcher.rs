@@ -7,8 +7,8 @@
 
 use std::io::{Seek, Write};
 
-use super::thread::{Queue, State};
-use super::{GroupId, IDLE, Model, Readier, ThreadId};
+use super::thread::{Process, Queue, State};
+use super::{Due, GroupId, IDLE, Model, Readier, ThreadId, Turn, Turns};
 use crate::scenario::WaitReason;
 use crate::time::NEVER;
 
@@ -48,6 +48,9 @@ impl<W: Write + Seek> Model<W> {
     /// Makes a thread ready whose wait ended (or that begins), with the boost that its waker gives.
     pub(crate) fn ready(&mut self, t: ThreadId, boost: u8, by: Readier) {
         let paged_out = std::mem::take(&mut self.threads[t].stack_paged_out);
+        if self.threads[t].watched {
+            self.truth_waited(t, by);
+        }
         self.boost(t, boost, by.cpu);
         self.log_ready(t, boost, paged_out, by);
         let thread = &mut self.threads[t];
@@ -90,14 +93,9 @@ impl<W: Write + Seek> Model<W> {
 
     /// A thread's quantum, in ticks of processor time.
     pub(crate) fn full_quantum(&self, t: ThreadId) -> i64 {
-        let process = &self.processes[self.threads[t].process];
-        if process.is_idle_class {
-            self.quantum_ticks.idle
-        } else if process.foreground {
-            self.quantum_ticks.foreground
-        } else {
-            self.quantum_ticks.background
-        }
+        self.turns
+            .of(&self.processes[self.threads[t].process])
+            .ticks
     }
 
     /// Changes a thread's priority, wherever it is.
@@ -176,7 +174,7 @@ impl<W: Write + Seek> Model<W> {
             .is_some_and(|group| self.groups[group].is_capped())
     }
 
-    fn stand_by(&mut self, c: usize, t: ThreadId, here: usize) {
+    pub(crate) fn stand_by(&mut self, c: usize, t: ThreadId, here: usize) {
         self.threads[t].state = State::Standby;
         self.threads[t].last_cpu = c;
         self.cpus[c].standby = Some(t);
@@ -263,7 +261,7 @@ impl<W: Write + Seek> Model<W> {
 
     /// The thread that the processor runs next: the one that stands by, the best of its queues,
     /// any that may run here, or none.
-    fn select(&mut self, c: usize) -> ThreadId {
+    pub(crate) fn select(&mut self, c: usize) -> ThreadId {
         if let Some(standby) = self.cpus[c].standby.take() {
             let key = self.key(standby);
             return match self.best(c) {
@@ -357,6 +355,28 @@ impl<W: Write + Seek> Model<W> {
         self.place(old, first, c);
     }
 
+    /// The processor's thread, and the one that stands by, make room for the idle thread.
+    pub(crate) fn go_idle(&mut self, c: usize) {
+        let standby = self.cpus[c].standby.take();
+        let old = self.cpus[c].thread;
+        if old != IDLE {
+            let thread = &mut self.threads[old];
+            thread.ready_since = self.now;
+            thread.waiting_since = self.now;
+            if thread.watched {
+                self.truth_ready(old);
+            }
+            self.threads[old].state = State::Ready;
+            self.switch(c, Some(IDLE), WaitReason::WrPreempted);
+        }
+        for t in [Some(old).filter(|t| *t != IDLE), standby]
+            .into_iter()
+            .flatten()
+        {
+            self.enqueue(t, true);
+        }
+    }
+
     /// `next` goes before what runs.
     pub(crate) fn preempt(&mut self, c: usize, next: ThreadId) {
         let old = self.cpus[c].thread;
@@ -410,7 +430,17 @@ impl<W: Write + Seek> Model<W> {
         if self.groups[group].is_capped() {
             self.groups[group].held.push(t);
             self.block(c, WaitReason::WrCpuRateControl);
-        } else if let Some(next) = self.take_at_least(c, self.key(t).saturating_sub(1)) {
+            return;
+        }
+        // Other processors may run or queue threads of the group too.
+        self.agenda.push(self.now, Due::Ranks);
+        self.yield_to_better(c);
+    }
+
+    /// What runs may no longer be what goes first: the rank or priority has changed for the worse.
+    pub(crate) fn yield_to_better(&mut self, c: usize) {
+        let t = self.cpus[c].thread;
+        if let Some(next) = self.take_at_least(c, self.key(t).saturating_sub(1)) {
             self.switch_out_ready(c, next, WaitReason::WrPreempted, true);
         }
     }
@@ -447,6 +477,9 @@ impl<W: Write + Seek> Model<W> {
                 }
             }
             self.advance(c);
+            if self.cpus[c].standby.is_some() {
+                self.wake(c);
+            }
             self.settle(c);
         }
     }
@@ -481,6 +514,7 @@ impl<W: Write + Seek> Model<W> {
                 self.log_starvation_boost(c, t);
                 self.threads[t].quantum = self.starvation_quantum;
                 self.set_priority(c, t, STARVATION_PRIORITY);
+                self.poke(self.threads[t].last_cpu);
             }
         }
     }
@@ -490,6 +524,19 @@ impl<W: Write + Seek> Model<W> {
         let t = self.cpus[c].thread;
         self.threads[t].suspended = true;
         self.block(c, WaitReason::Suspended);
+    }
+}
+
+impl Turns {
+    /// The quantum of a process's threads.
+    pub(crate) fn of(&self, process: &Process) -> Turn {
+        if process.is_idle_class {
+            self.idle
+        } else if process.foreground {
+            self.foreground
+        } else {
+            self.background
+        }
     }
 }
 

@@ -94,12 +94,19 @@ pub(crate) struct Site {
     pub(crate) stack: StackId,
 }
 
-/// Quanta in ticks of processor time.
+/// A quantum, in units and in ticks of processor time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct QuantumTicks {
-    pub(crate) foreground: i64,
-    pub(crate) background: i64,
-    pub(crate) idle: i64,
+pub(crate) struct Turn {
+    pub(crate) units: u8,
+    pub(crate) ticks: i64,
+}
+
+/// The quanta of the processes' threads: with the focus, without, and of the idle class.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turns {
+    pub(crate) foreground: Turn,
+    pub(crate) background: Turn,
+    pub(crate) idle: Turn,
 }
 
 /// The machine.
@@ -127,7 +134,7 @@ pub(crate) struct Model<W> {
 
     scheduler: Scheduler,
     quantum: Quantum,
-    quantum_ticks: QuantumTicks,
+    turns: Turns,
     short_slice: Option<Time>,
     generation: Time,
     starvation_wait: Time,

@@ -247,7 +247,8 @@ impl<W: Write + Seek> Model<W> {
                 thread.foreground_boost = 0;
                 thread.unusual_boost = 0;
                 self.set_priority(c, t, *priority);
-                true
+                self.yield_to_better(c);
+                self.cpus[c].thread == t
             }
             Op::Mark(text) => {
                 self.log_mark(c, text);

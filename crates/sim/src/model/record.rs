@@ -17,7 +17,7 @@ use crate::log::{
 };
 use crate::scenario::{Amount, Document, WaitReason};
 use crate::time::Time;
-use crate::truth::{HeldBy, Names, ReadyWait, RoutineKey, ThreadSums};
+use crate::truth::{HeldBy, Names, ReadyWait, RoutineKey, ThreadSums, Wait};
 
 /// Nominal clock tick: what a thread's wait time is counted in.
 const TICK_NS: u64 = 15_625_000;
@@ -173,6 +173,10 @@ impl<W: Write + Seek> Model<W> {
             flows,
             disks: self.disks.iter().map(|disk| disk.number).collect(),
             parts: &self.labels.parts,
+            quantum: self.quantum,
+            units: (self.processes.iter().skip(SYSTEM))
+                .map(|process| self.turns.of(process).units)
+                .collect(),
         };
         Ok(Outcome {
             sections: self.truth.sections(&names),
@@ -693,6 +697,25 @@ impl<W: Write + Seek> Model<W> {
     }
 
     // Waits of watched threads.
+
+    /// A watched thread's wait is over.
+    pub(crate) fn truth_waited(&mut self, t: ThreadId, by: Readier) {
+        let thread = &self.threads[t];
+        if thread.switches == 0 {
+            return;
+        }
+        let readied_by = match (by.in_dpc, self.cpus[by.cpu].thread) {
+            (true, _) | (_, IDLE) => None,
+            (false, t) => Some(self.threads[t].id),
+        };
+        let wait = Wait {
+            reason: thread.wait_reason,
+            from: thread.waiting_since,
+            to: self.now,
+            readied_by,
+        };
+        self.truth.watched.entry(t).or_default().waited(wait);
+    }
 
     pub(crate) fn truth_ready(&mut self, t: ThreadId) {
         self.truth.waiting.push(ReadyWait {

@@ -92,9 +92,7 @@ impl Scenario {
                 let base = base.ok_or_else(|| missing(extends))?;
                 Scenario::read_nested(extends, &base, named, &[], depth + 1)?;
                 let mut merged = whole(&base, named, depth);
-                let mut over = table.clone();
-                over.remove("extends");
-                merge(&mut merged, over).map_err(|message| ScenarioError::Over {
+                put_over(&mut merged, table).map_err(|message| ScenarioError::Over {
                     file: file.to_owned(),
                     message,
                 })?;
@@ -148,7 +146,7 @@ fn whole(text: &str, named: &dyn Fn(&str) -> Option<String>, depth: u32) -> Tabl
         Some(base) => {
             let mut merged = whole(&base, named, depth + 1);
             // What fails here has failed when the base was read by itself.
-            let _ = merge(&mut merged, table);
+            let _ = put_over(&mut merged, table);
             merged
         }
         None => table,
@@ -165,6 +163,28 @@ fn about(text: &str, span: Option<std::ops::Range<usize>>, message: &str) -> Str
         Some(line) => format!("{message} (in `{}`)", line.trim()),
         None => message.to_owned(),
     }
+}
+
+/// Puts a scenario over the one that it extends: what it changes, and the members of lists that it
+/// `add`s.
+fn put_over(under: &mut Table, mut over: Table) -> Result<(), String> {
+    over.remove("extends");
+    let added = over.remove("add");
+    merge(under, over)?;
+    let Some(Value::Table(added)) = added else {
+        return match added {
+            None => Ok(()),
+            Some(_) => Err("`add` holds lists, such as `[[add.process]]`".to_owned()),
+        };
+    };
+    for (key, members) in added {
+        let list = under.entry(&key).or_insert(Value::Array(Vec::new()));
+        match (list, members) {
+            (Value::Array(list), Value::Array(members)) => list.extend(members),
+            _ => return Err(format!("`{key}` is no list that members can be added to")),
+        }
+    }
+    Ok(())
 }
 
 /// Puts `over` over `under`: tables member by member, everything else whole.

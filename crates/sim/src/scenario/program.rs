@@ -1,6 +1,6 @@
 //! What a thread does, step by step.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Amount, Name};
 use crate::quantity::{Bytes, Nanoseconds};
@@ -92,7 +92,7 @@ pub(crate) enum Verb {
 }
 
 /// Why a thread waits, as a context switch says it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum WaitReason {
     Executive = 0,
     DelayExecution = 4,
