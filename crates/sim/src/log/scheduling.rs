@@ -85,7 +85,7 @@ pub(crate) struct Sample {
     pub(crate) address: u64,
     /// The thread that ran; 0 for idle.
     pub(crate) thread: u32,
-    /// It was in a DPC.
+    /// It was in a DPC. Windows 7 logs it too: a real trace has it.
     pub(crate) in_dpc: bool,
     /// It was in a service routine.
     pub(crate) in_isr: bool,

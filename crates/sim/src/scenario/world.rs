@@ -135,7 +135,12 @@ pub(crate) struct Routine {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Layer {
+    /// By which settings choose it.
     #[serde(default)]
+    #[expect(
+        dead_code,
+        reason = "it is looked for in the text, before there is a layer"
+    )]
     pub(crate) name: String,
     #[serde(rename = "in")]
     pub(crate) frames: Frames,
