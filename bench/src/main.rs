@@ -3,7 +3,7 @@
 //! Every figure stands beside what it is compared with, measured in the same run and in turn, as
 //! a ratio of medians: the machines are shared and noisy, absolute times mean little.
 
-mod generate;
+mod load;
 mod process;
 mod unit;
 
@@ -32,12 +32,13 @@ fn main() -> Outcome<()> {
     let mut report = String::new();
     // Other programs first: the peak memory that the system accounts to a child includes what this
     // process held when it was started.
-    memory(&mut report, &laglab, &scratch)?;
+    let files = load::files(&mut report, &laglab, &scratch)?;
+    memory(&mut report, &laglab, &files)?;
     match python {
         Some(python) => peers(&mut report, &laglab, &python, &data)?,
         None => report += "\n## Peers\n\nNot measured: no Python with the peers was given.\n",
     }
-    reading(&mut report, &scratch, &data)?;
+    reading(&mut report, &laglab, &scratch, &data)?;
     decompression(&mut report, &data)?;
     print(&report);
     Ok(())
@@ -65,16 +66,15 @@ fn medians<const N: usize>(mut tasks: [&mut dyn FnMut(); N]) -> [f64; N] {
 }
 
 /// Walks and column building, in units of mapping and summing the file.
-fn reading(report: &mut String, scratch: &Path, data: &Path) -> Outcome<()> {
+fn reading(report: &mut String, laglab: &Path, scratch: &Path, data: &Path) -> Outcome<()> {
     *report += "\n## Reading\n\nOne unit is mapping the file and summing its bytes on one thread. \
-        Medians; the limit is in brackets. Compressed files (mixed-compressed, net.4.5.2.x64, \
+        Medians; the limit is in brackets. Compressed files (load-compressed, net.4.5.2.x64, \
         filtrace) cost their decompression on top.\n\n\
         | file | MB | M events | unit GB/s | open | walk per CPU (3) | time order (10) | \
         columns, all threads (20) |\n|---|---|---|---|---|---|---|---|\n";
-    let made = scratch.join("mixed-1g.etl");
-    generate::write(&made, 1 << 30, false)?;
-    let packed = scratch.join("mixed-compressed.etl");
-    generate::write(&packed, 1 << 28, true)?;
+    let made = load::path(scratch, 1);
+    let packed = scratch.join("load-compressed.etl");
+    load::simulate(laglab, &packed, load::EVENTS_PER_GIB, &["--compress"])?;
     let real = [
         "gpuvis__wintracecmd.etl",
         "etwanalyzer__TraceLoggingTester.etl",
@@ -208,15 +208,9 @@ fn decompression(report: &mut String, data: &Path) -> Outcome<()> {
 }
 
 /// Whole runs of the program on three sizes: time grows with the size, memory does not.
-fn memory(report: &mut String, laglab: &Path, scratch: &Path) -> Outcome<()> {
+fn memory(report: &mut String, laglab: &Path, files: &[PathBuf]) -> Outcome<()> {
     *report += "\n## Whole commands on large files\n\nMedian of 3 runs; peak resident memory (at \
         most 150 MB is asked for).\n\n| command | 1 GiB | 2 GiB | 4 GiB |\n|---|---|---|---|\n";
-    let mut files = Vec::new();
-    for gib in [1u64, 2, 4] {
-        let path = scratch.join(format!("mixed-{gib}g.etl"));
-        generate::write(&path, gib << 30, false)?;
-        files.push(path);
-    }
     let commands: [&[&str]; 3] = [
         &["info"],
         &["stats", "--json"],
@@ -225,7 +219,7 @@ fn memory(report: &mut String, laglab: &Path, scratch: &Path) -> Outcome<()> {
     ];
     for command in commands {
         write!(report, "| `laglab {}` |", command.join(" "))?;
-        for file in &files {
+        for file in files {
             let mut args: Vec<&std::ffi::OsStr> = command.iter().map(|a| a.as_ref()).collect();
             args.insert(1, file.as_os_str());
             let run = process::median(laglab, &args, 3)?;

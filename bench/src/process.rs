@@ -13,6 +13,8 @@ use wait4::Wait4;
 pub(crate) struct Run {
     /// Wall-clock time.
     pub(crate) seconds: f64,
+    /// Processor time, of the program and of the system on its behalf.
+    pub(crate) cpu_seconds: f64,
     /// Peak resident memory, as the operating system accounts it.
     pub(crate) peak_bytes: u64,
     /// Standard output.
@@ -43,6 +45,7 @@ fn once(program: &Path, args: &[&OsStr]) -> io::Result<Run> {
     let used = child.wait4()?;
     Ok(Run {
         seconds: start.elapsed().as_secs_f64(),
+        cpu_seconds: (used.rusage.utime + used.rusage.stime).as_secs_f64(),
         peak_bytes: used.rusage.maxrss,
         output,
     })

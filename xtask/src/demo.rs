@@ -1,11 +1,14 @@
-//! `cargo xtask demo`: laglab at work, on your traces or on one made on the spot.
+//! `cargo xtask demo`: laglab at work, on your traces or on a scenario's.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use crate::command::{self, cargo, root, target};
 
-/// Builds laglab and explains the traces at `paths`, or [`demo_trace`] when there are none.
+/// The scenario that is shown: a login that waits although nothing of higher priority runs.
+const SCENARIO: &str = "rank-stall";
+
+/// Builds laglab and explains the traces at `paths`, or [`SCENARIO`]'s when there are none.
 ///
 /// # Errors
 ///
@@ -14,13 +17,8 @@ pub(crate) fn run(paths: &[&str]) -> Result<(), String> {
     let mut explain = laglab();
     explain.arg("explain");
     if paths.is_empty() {
-        let trace = demo_trace()?;
-        println!(
-            "A simulated machine: at 2.0 s a key press readies a thread of LockApp.exe, of priority \
-             13 but rank 2.\nSee why it runs 1.9 s later. (The trace: {})\n",
-            trace.display()
-        );
-        explain.arg(trace);
+        explain.arg(demo_trace()?);
+        println!();
     } else {
         explain.args(paths);
     }
@@ -44,22 +42,16 @@ fn laglab() -> Command {
     command
 }
 
-/// Writes the simulated trace of `crates/etl/examples/demo_trace.rs`.
+/// Lets laglab simulate the scenario.
 fn demo_trace() -> Result<PathBuf, String> {
     let folder = target().join("demo");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let trace = folder.join("lock-screen.etl");
-    let example = [
-        "run",
-        "--quiet",
-        "--release",
-        "--package",
-        "etl",
-        "--example",
-        "demo_trace",
-        "--",
-    ];
+    let trace = folder.join(SCENARIO).with_extension("etl");
     println!("Building laglab; the first time this takes a minute or two.");
-    command::run(cargo(&example).arg(&trace))?;
+    command::run(
+        laglab()
+            .args(["simulate", SCENARIO, "--output"])
+            .arg(&trace),
+    )?;
     Ok(trace)
 }

@@ -5,6 +5,7 @@ mod bench;
 mod command;
 mod demo;
 mod peers;
+mod same_bytes;
 mod test;
 mod tidy;
 mod wine;

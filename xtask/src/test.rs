@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::command::{self, cargo, program, root, target};
 use crate::wine::{self, Wine};
-use crate::{peers, tidy};
+use crate::{peers, same_bytes, tidy};
 
 /// cargo-deny at the version whose verdicts `deny.toml` was written for.
 const CARGO_DENY: &str = "0.20.2";
@@ -135,6 +135,7 @@ fn windows() -> Result<(), String> {
             let laglab = ["--quiet", "--bin", "laglab", "--"];
             command::run(&mut wine.cargo("run", &[&laglab, arguments].concat()))?;
         }
+        same_bytes::on_windows_too(&wine)?;
     }
     Ok(())
 }

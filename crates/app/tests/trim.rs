@@ -2,11 +2,15 @@
 
 mod program;
 
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use etl::write::{KernelEvent, Payload, ProviderEvent, Session, Writer};
-use etl::{Descriptor, Guid, Trace};
+use etl::{Descriptor, Guid, Trace, mode};
+use events::schema::Source;
+use events::{Decoder, Value};
 use tempfile::TempDir;
 
 /// One event: when, where, and its bytes.
@@ -83,7 +87,7 @@ fn a_part_keeps_who_recorded_what_was_lost_and_names() {
     let name = "perfview__net.4.5.2.x64.etl";
     let out = trim(&[name], &folder, &["--from", "1s", "--to", "1.5s"]);
     let original = etl::open(&[testdata::path("etl").join(name)]).unwrap();
-    let part = etl::open(&[out.clone()]).unwrap();
+    let part = etl::open(std::slice::from_ref(&out)).unwrap();
     let (was, is) = (original.header().unwrap(), part.header().unwrap());
     assert_eq!((is.start, is.raw_start), (was.start, was.raw_start));
     assert_eq!((is.boot, is.os_build), (was.boot, was.os_build));
@@ -330,4 +334,168 @@ fn it_says_what_it_wrote() {
         .replace(folder.path().to_str().unwrap(), "FOLDER")
         .replace('\\', "/");
     insta::assert_snapshot!(said);
+}
+
+/// What a log says: all that its kernel events and its header say in text, and the bytes in which
+/// developers told of their events, which stay.
+fn texts(path: &Path) -> (Vec<String>, Vec<u8>) {
+    let trace = etl::open(&[path.to_owned()]).unwrap();
+    let mut decoder = Decoder::new();
+    let mut walk = trace.events();
+    while let Some(event) = walk.next() {
+        decoder.learn(&event);
+    }
+    decoder.finish_learning();
+    let (mut texts, mut developers) = (Vec::new(), Vec::new());
+    let mut walk = trace.events();
+    while let Some(event) = walk.next() {
+        if events::is_metadata(&event) {
+            developers.extend_from_slice(event.record());
+        }
+        for item in event.extended_items() {
+            developers.extend_from_slice(item.data);
+        }
+        let decoded = decoder.decode(&event);
+        if decoded.source == Some(Source::Kernel) {
+            for (_, value) in &decoded.fields.values {
+                texts_in(value, &mut texts);
+            }
+        }
+    }
+    let header = trace.header().unwrap();
+    texts.extend([header.session.clone(), header.log_file.clone()]);
+    (texts, developers)
+}
+
+fn texts_in(value: &Value<'_>, texts: &mut Vec<String>) {
+    match value {
+        Value::Text(text) => texts.push(text.to_string()),
+        Value::Array(values) => values.iter().for_each(|value| texts_in(value, texts)),
+        Value::Struct(fields) => fields.iter().for_each(|(_, value)| texts_in(value, texts)),
+        _ => {}
+    }
+}
+
+/// The words of a text, in lower case, that could tell whose it is: not those that the
+/// documentation says stay, and long enough not to be met by chance.
+fn telling_words(text: &str) -> Vec<String> {
+    static STAY: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+        let page = include_str!("../../../docs/trim.md");
+        let (_, lists) = page.split_once("### Words that stay").unwrap();
+        lists.split('`').collect()
+    });
+    let words = text.split(|c: char| !(c.is_alphanumeric() || "._-$~@".contains(c)));
+    let words = words.map(|word| {
+        let mut word = word.to_lowercase();
+        // `csrss.exe.mui`
+        while let Some((stem, extension)) = word.rsplit_once('.')
+            && STAY.contains(extension)
+        {
+            word.truncate(stem.len());
+        }
+        word
+    });
+    // The time zone stays, too.
+    let stays = |word: &str| word == "@tzres" || word.starts_with("harddisk");
+    let in_one_that_stays = |word: &str| STAY.iter().any(|other| other.contains(word));
+    words
+        .filter(|word| word.len() >= 6 && !stays(word) && !in_one_that_stays(word))
+        .collect()
+}
+
+/// Which of the words stand in the bytes, in UTF-8 or UTF-16 of either alignment, in any case.
+fn found<'w>(words: &'w HashSet<String>, bytes: &[u8]) -> Vec<&'w str> {
+    let mut by_start: HashMap<&[u8], Vec<&str>> = HashMap::new();
+    for word in words {
+        by_start
+            .entry(&word.as_bytes()[..6])
+            .or_default()
+            .push(word);
+    }
+    let lower = bytes.to_ascii_lowercase();
+    let half = |skip: usize| -> Vec<u8> { lower.iter().skip(skip).step_by(2).copied().collect() };
+    let mut found = HashSet::new();
+    for text in [lower.clone(), half(0), half(1)] {
+        for (at, start) in text.windows(6).enumerate() {
+            for word in by_start.get(start).into_iter().flatten() {
+                if text[at..].starts_with(word.as_bytes()) {
+                    found.insert(*word);
+                }
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// All that a log says: the file's bytes, or what they are compressed from.
+fn content(path: &Path) -> Vec<u8> {
+    let trace = etl::open(&[path.to_owned()]).unwrap();
+    let header = trace.header().unwrap();
+    if header.log_file_mode & mode::COMPRESSED == 0 {
+        return std::fs::read(path).unwrap();
+    }
+    let records = events(&[path])
+        .into_iter()
+        .flat_map(|(_, _, record)| record);
+    let names = [header.session.as_bytes(), header.log_file.as_bytes()].concat();
+    records.chain(names).collect()
+}
+
+#[test]
+fn a_redacted_trace_has_none_of_the_names() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, least) in [
+        ("filtrace__etw.etl", 300),
+        ("perfview__net.4.5.2.x64.etl", 300),
+        ("perfview__net.4.5.x86-win7.etl", 300),
+        ("perfview__diaghub__diaghub.kernel.1.etl", 100),
+        ("s4__WindowsUpdate.20251008.etl", 1),
+    ] {
+        let original = testdata::path("etl").join(name);
+        let (texts, developers) = texts(&original);
+        let words = texts.iter().flat_map(|text| telling_words(text));
+        let mut words: HashSet<String> = words.collect();
+        for word in found(&words.clone(), &developers) {
+            words.remove(word);
+        }
+        assert!(words.len() >= least, "{name}: {} words", words.len());
+        let out = trim(&[name], &folder, &["--redact"]);
+        let left = found(&words, &content(&out));
+        assert_eq!(left, Vec::<&str>::new(), "{name}");
+        let path = out.to_str().unwrap();
+        for command in ["info", "stats", "explain"] {
+            program::json(&[command, "--json", path]);
+        }
+    }
+}
+
+#[test]
+fn a_redacted_trace_says_the_same_but_for_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = "filtrace__etw.etl";
+    let out = trim(&[name], &folder, &["--redact"]);
+    let switches = |path: &str| {
+        let fields = "NewThreadId,OldThreadId,OldThreadWaitReason,NewThreadPriority";
+        let args = ["events", path, "--event", "CSwitch", "--fields", fields];
+        program::json_lines(&[&args[..], &["--json"]].concat())
+            .into_iter()
+            .map(|mut event| (event["time_ns"].take(), event["fields"].take()))
+            .collect::<Vec<_>>()
+    };
+    let expected = switches(name);
+    assert!(expected.len() > 1_000 && expected == switches(out.to_str().unwrap()));
+}
+
+#[test]
+fn a_secret_makes_the_same_pseudonyms_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let again = |key: &[&str]| {
+        let options = [&["--redact"], key].concat();
+        std::fs::read(trim(&["tx__Process.etl"], &folder, &options)).unwrap()
+    };
+    let key = ["--redact-key", "s3cret"];
+    assert!(again(&key) == again(&key));
+    assert!(again(&[]) != again(&[]));
+    let output = program::laglab(&["trim", "x.etl", "-o", "y.etl", "--redact-key", "s3cret"]);
+    assert_eq!(output.status.code(), Some(2));
 }

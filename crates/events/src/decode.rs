@@ -12,6 +12,7 @@ use etl::{Guid, le};
 
 use crate::schema::{Count, Field, InType, Length, OutType, ValueMap};
 use crate::sid;
+use crate::span::{Span, Spans};
 use crate::text;
 use crate::value::Value;
 
@@ -55,19 +56,28 @@ fn find<'v, 'a>(values: &'v [(Arc<str>, Value<'a>)], name: &str) -> Option<&'v V
 
 /// Reads `payload` as `fields`, with pointers of `pointer_size` bytes (4, else 8).
 pub fn decode<'a>(fields: &[Field], payload: &'a [u8], pointer_size: usize) -> Fields<'a> {
-    let mut reader = Reader {
-        payload,
-        rest: payload,
-        pointer_size: if pointer_size == 4 { 4 } else { 8 },
-        truncated: None,
-        empty_values: MAX_EMPTY_VALUES,
-        work: MAX_WORK,
-    };
+    let mut reader = Reader::new(payload, pointer_size);
     let values = reader.members(fields, None, 0);
     Fields {
         values,
         tail: reader.rest,
         truncated: reader.truncated,
+    }
+}
+
+/// Finds where the values of `payload` stand when read as `fields`.
+pub(crate) fn spans(fields: &[Field], payload: &[u8], pointer_size: usize) -> Spans {
+    let mut reader = Reader::new(payload, pointer_size);
+    reader.spans = Some(Vec::new());
+    reader.members(fields, None, 0);
+    let tail = payload.len() - reader.rest.len();
+    let mut values = reader.spans.unwrap_or_default();
+    // Of an optional field that did not fit, or padding that was taken for an element.
+    values.retain(|span| span.bytes.end <= tail);
+    Spans {
+        values,
+        tail,
+        is_complete: reader.truncated.is_none(),
     }
 }
 
@@ -89,9 +99,23 @@ struct Reader<'a> {
     empty_values: usize,
     /// How much may still be spent of [`MAX_WORK`].
     work: usize,
+    /// Where values stand, if it is to be noted.
+    spans: Option<Vec<Span>>,
 }
 
 impl<'a> Reader<'a> {
+    fn new(payload: &'a [u8], pointer_size: usize) -> Reader<'a> {
+        Reader {
+            payload,
+            rest: payload,
+            pointer_size: if pointer_size == 4 { 4 } else { 8 },
+            truncated: None,
+            empty_values: MAX_EMPTY_VALUES,
+            work: MAX_WORK,
+            spans: None,
+        }
+    }
+
     /// Reads `fields` one after the other until one does not fit.
     fn members(
         &mut self,
@@ -172,7 +196,16 @@ impl<'a> Reader<'a> {
                 let members = self.members(fields, Some(scope), depth + 1);
                 (!members.is_empty() || self.truncated.is_none()).then_some(Value::Struct(members))
             }
-            _ => self.leaf(field, scope),
+            _ => {
+                let from = self.payload.len() - self.rest.len();
+                let value = self.leaf(field, scope)?;
+                let to = self.payload.len() - self.rest.len();
+                let pointer_size = self.pointer_size;
+                if let Some(spans) = &mut self.spans {
+                    spans.push(Span::new(field, from, to, pointer_size));
+                }
+                Some(value)
+            }
         }
     }
 

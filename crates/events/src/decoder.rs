@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock, RwLock};
 
 use etl::{Event, Guid, HeaderKind, ext_type};
 
-use crate::decode::{Fields, decode};
+use crate::decode::{Fields, decode, spans};
 use crate::event_info::{
     EVENT_INFO_OPCODE, EVENT_METADATA, EventInfoError, MAP_INFO_OPCODE, parse_event_info,
     parse_map_info, resolve_maps,
@@ -13,6 +13,7 @@ use crate::event_info::{
 use crate::event_source::{EventSourceManifests, MANIFEST_EVENT_ID, ManifestFault};
 use crate::manifest::{ManifestError, ManifestProvider, field_count, parse_manifest};
 use crate::schema::{Count, Field, InType, Schema, Source, ValueMap};
+use crate::span::Spans;
 use crate::text::Utf16;
 use crate::wpp::{self, TmfError, TmfSet};
 use crate::{built_in, kernel, tracelogging};
@@ -289,23 +290,15 @@ impl Decoder {
                 },
             };
         }
-        let (identity, schema) = match kernel::Class::of_event(event) {
-            Some(_) => {
-                let schema = kernel::schema(event).cloned();
-                (self.identify(event), schema.or_else(|| self.schema(event)))
-            }
-            None => {
-                let schema = self.schema(event);
-                (self.named(event, schema.as_deref()), schema)
-            }
+        let schema = self.layout(event);
+        let identity = match kernel::Class::of_event(event) {
+            Some(_) => self.identify(event),
+            None => self.named(event, schema.as_deref()),
         };
-        let string_only = event
-            .header_flags()
-            .is_some_and(|flags| flags & STRING_ONLY != 0);
         Decoded {
             identity,
             source: schema.as_ref().map(|s| s.source),
-            message: string_only.then(|| Utf16(payload).to_string()),
+            message: is_string_only(event).then(|| Utf16(payload).to_string()),
             fields: match schema {
                 Some(schema) => decode(&schema.fields, payload, event.pointer_size()),
                 None => Fields {
@@ -315,6 +308,25 @@ impl Decoder {
                 },
             },
         }
+    }
+
+    /// Where the values of an event's payload stand; `None` if nothing describes it, as for WPP
+    /// messages, whose arguments have no places in a description.
+    pub fn spans(&self, event: &Event<'_>) -> Option<Spans> {
+        let payload = event.payload();
+        if is_string_only(event) {
+            let text = Field::new("Message", InType::Utf16Rest);
+            return Some(spans(&[text], payload, event.pointer_size()));
+        }
+        let schema = self.layout(event)?;
+        Some(spans(&schema.fields, payload, event.pointer_size()))
+    }
+
+    /// The schema of an event, the kernel's or not.
+    fn layout(&self, event: &Event<'_>) -> Option<Arc<Schema>> {
+        kernel::schema(event)
+            .cloned()
+            .or_else(|| self.schema(event))
     }
 
     /// The schema of an event that is not the kernel's, from the source of most authority that has
@@ -367,6 +379,12 @@ impl Decoder {
         }
         Some(schema)
     }
+}
+
+fn is_string_only(event: &Event<'_>) -> bool {
+    event
+        .header_flags()
+        .is_some_and(|flags| flags & STRING_ONLY != 0)
 }
 
 /// Counts arrays by the field that counts them in real events, where the built-in facts know it

@@ -48,6 +48,7 @@ pub mod kernel;
 pub mod manifest;
 pub mod schema;
 mod sid;
+mod span;
 pub mod status;
 mod tdh;
 mod text;
@@ -57,5 +58,6 @@ pub mod wpp;
 
 pub use decode::{Fields, decode};
 pub use decoder::{Decoded, Decoder, Identity, MetadataFault, is_metadata};
+pub use span::{Content, Span, Spans};
 pub use text::{Ansi, Utf16};
 pub use value::Value;

@@ -1,21 +1,21 @@
 //! `laglab trim`.
 
 use std::fs::File;
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use etl::Trace;
 use etl::write::{WriteError, Writer};
 use serde::Serialize;
-use tempfile::NamedTempFile;
 
 use super::Failure;
+use super::new_file::NewFile;
 use super::open::TraceFiles;
 use crate::event_filter::{Filter, Sieve};
 use crate::metadata::MetadataFiles;
 use crate::output::{self, grouped};
 use crate::processes::Processes;
-use crate::trim::{self, Counts, Selection};
+use crate::trim::{self, Counts, Redactor, Selection};
 use crate::watch::Watch;
 
 /// Writes the wanted events of a trace, and those without which they cannot be understood, as a
@@ -24,7 +24,8 @@ use crate::watch::Watch;
 #[command(after_help = "Examples:\n  \
     laglab trim trace.etl -o second.etl --from 12 --to 13\n  \
     laglab trim trace.etl -o notepad.etl --process notepad\n  \
-    laglab trim kernel.etl user.etl -o one.etl")]
+    laglab trim kernel.etl user.etl -o one.etl\n  \
+    laglab trim trace.etl -o to-share.etl --redact")]
 pub(super) struct Args {
     #[command(flatten)]
     trace: TraceFiles,
@@ -33,6 +34,19 @@ pub(super) struct Args {
     output: PathBuf,
     #[command(flatten)]
     filter: Filter,
+    /// Replace names, paths, command lines, users and network addresses by pseudonyms
+    /// (docs/trim.md says exactly what)
+    #[arg(long, help_heading = "To share it")]
+    redact: bool,
+    /// Make the pseudonyms from this secret, so that other traces have the same; without it they
+    /// are of this one trace
+    #[arg(
+        long,
+        value_name = "SECRET",
+        requires = "redact",
+        help_heading = "To share it"
+    )]
+    redact_key: Option<String>,
     #[command(flatten)]
     metadata: MetadataFiles,
 }
@@ -56,27 +70,33 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
             "is the trace itself; give another file to write",
         ));
     }
-    let session = trim::session(&trace, &args.filter).map_err(Failure::Input)?;
-    let temporary = temporary_beside(&args.output)?;
-    let failed = |error: WriteError| Failure::input(&args.output, error);
-    let out = BufWriter::new(temporary.as_file());
-    let mut writer = Writer::new(out, session).map_err(failed)?;
+    let mut session = trim::session(&trace, &args.filter).map_err(Failure::Input)?;
+    let new = NewFile::create(&args.output)?;
     let processes = Processes::learn(&mut decoder, &trace)?;
+    let mut redactor = match args.redact {
+        true => Some(Redactor::new(&decoder, args.redact_key.as_deref()).map_err(Failure::Input)?),
+        false => None,
+    };
+    if let Some(redactor) = &redactor {
+        redactor.redact_session(&mut session);
+    }
+    let failed = |error: WriteError| Failure::input(&args.output, error);
+    let out = BufWriter::new(new.file());
+    let mut writer = Writer::new(out, session).map_err(failed)?;
     let sieve = Sieve::new(&args.filter, &decoder, &processes, trace.clock());
     let selection = Selection::new(&args.filter, sieve);
-    let counts = copy(&trace, selection, &mut writer, &args.output)?;
+    let counts = copy(
+        &trace,
+        selection,
+        redactor.as_mut(),
+        &mut writer,
+        &args.output,
+    )?;
     if counts.wanted == 0 {
-        return Err(Failure::Input(
-            "no event meets these conditions, so nothing was written; `laglab info` says from when \
-             to when the trace is"
-                .to_owned(),
-        ));
+        return Err(nothing_wanted(&counts));
     }
     writer.finish().map_err(failed)?;
-    let bytes = length(temporary.as_file()).map_err(|e| Failure::input(&args.output, e))?;
-    temporary
-        .persist(&args.output)
-        .map_err(|e| Failure::input(&args.output, e.error))?;
+    let bytes = new.finish()?;
     let report = Report {
         output: args.output.display().to_string(),
         bytes,
@@ -92,6 +112,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
 fn copy(
     trace: &Trace,
     mut selection: Selection<'_>,
+    mut redactor: Option<&mut Redactor<'_>>,
     writer: &mut Writer<BufWriter<&File>>,
     path: &Path,
 ) -> Result<Counts, Failure> {
@@ -107,7 +128,8 @@ fn copy(
         let Some(event) = events.next() else { break };
         counts.read += 1;
         if let Some(reason) = selection.reason(&event) {
-            trim::keep(writer, &event, reason, &mut counts)
+            let redactor = redactor.as_deref_mut();
+            trim::keep(writer, redactor, &event, reason, &mut counts)
                 .map_err(|error| Failure::input(path, error))?;
         }
     }
@@ -116,33 +138,19 @@ fn copy(
     Ok(counts)
 }
 
-/// A file in the folder of `path`, to take its name when all is written.
-fn temporary_beside(path: &Path) -> Result<NamedTempFile, Failure> {
-    if path.is_dir() {
-        return Err(Failure::input(path, "is a directory; give a file to write"));
-    }
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
+/// Why there is nothing to write.
+fn nothing_wanted(counts: &Counts) -> Failure {
+    let why = match counts.unredactable {
+        0 => {
+            "no event meets these conditions, so nothing was written; `laglab info` says from when \
+             to when the trace is"
+        }
+        _ => {
+            "no event that meets these conditions could be redacted, so nothing was written: \
+             nothing describes them (--manifest may)"
+        }
     };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".laglab-trim-");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // What the user's umask leaves of these, as of any new file.
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    builder
-        .tempfile_in(folder)
-        .map_err(|error| match error.kind() {
-            ErrorKind::NotFound => Failure::input(path, "its folder does not exist"),
-            kind => Failure::input(path, format!("cannot be written: {kind}")),
-        })
-}
-
-fn length(file: &File) -> std::io::Result<u64> {
-    Ok(file.metadata()?.len())
+    Failure::Input(why.to_owned())
 }
 
 fn write(report: &Report) -> Result<(), Failure> {
@@ -157,6 +165,13 @@ fn write(report: &Report) -> Result<(), Failure> {
         grouped(counts.read),
         grouped(counts.context),
     )?;
+    if counts.unredactable > 0 {
+        writeln!(
+            out,
+            "left out: {} events that tell of the machine or that nothing describes",
+            grouped(counts.unredactable)
+        )?;
+    }
     if counts.out_of_order > 0 {
         writeln!(
             out,

@@ -11,7 +11,7 @@ const IMAGE_ID: Guid = Guid::new(
     [0x83, 0x0b, 0x27, 0x62, 0x73, 0x25, 0x60, 0xde],
 );
 
-const SYS_CONFIG_EX: Guid = Guid::new(
+pub(super) const SYS_CONFIG_EX: Guid = Guid::new(
     0x9b79_ee91,
     0xb5fd,
     0x41c0,

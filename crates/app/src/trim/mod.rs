@@ -1,7 +1,12 @@
 //! Cutting a trace: which of its events a part of it needs, copied as they are.
 
 mod context;
+mod redact;
 mod stacks;
+
+pub(crate) use redact::Redactor;
+
+use std::io::{Seek, Write};
 
 use etl::write::{Session, WriteError, Writer};
 use etl::{Event, Trace, mode};
@@ -15,6 +20,10 @@ use stacks::KeptTimes;
 /// Hook of a context switch.
 const CSWITCH: u16 = 0x0524;
 
+/// Size of the buffers written: the least that holds any record. Larger ones would cost memory, and
+/// room in the file, for each CPU.
+const BUFFER_SIZE: u32 = 128 << 10;
+
 /// What became of a trace's events.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Counts {
@@ -24,6 +33,8 @@ pub(crate) struct Counts {
     pub(crate) wanted: u64,
     /// Events kept because others cannot be understood without them.
     pub(crate) context: u64,
+    /// Events left out because what they say could not be redacted.
+    pub(crate) unredactable: u64,
     /// Wanted events that came too late to be put in the order of time: damage of the input.
     pub(crate) out_of_order: u64,
 }
@@ -140,13 +151,12 @@ pub(crate) fn session(trace: &Trace, filter: &Filter) -> Result<Session, String>
         i64::MAX => None,
         _ => Some(clock.to_filetime(clock.from_ns(to)).max(first.start)),
     };
-    let largest = headers.iter().map(|h| Session::from(*h).buffer_size).max();
     let lost = trace.damage();
     let compressed = headers
         .iter()
         .any(|header| header.log_file_mode & mode::COMPRESSED != 0);
     Ok(Session {
-        buffer_size: largest.unwrap_or(session.buffer_size),
+        buffer_size: BUFFER_SIZE,
         processors: session.processors.max(highest_cpu + 1),
         mode: mode::SEQUENTIAL | mode::RELOG,
         end: end.map(|end| cut.map_or(end, |cut| cut.min(end))).or(cut),
@@ -157,17 +167,28 @@ pub(crate) fn session(trace: &Trace, filter: &Filter) -> Result<Session, String>
     })
 }
 
-/// Copies an event that is kept, and counts it.
+/// Copies an event that is kept, redacted if it must be, and counts it.
 ///
 /// # Errors
 /// If the output fails.
-pub(crate) fn keep<W: std::io::Write + std::io::Seek>(
+pub(crate) fn keep<W: Write + Seek>(
     writer: &mut Writer<W>,
+    redactor: Option<&mut Redactor<'_>>,
     event: &Event<'_>,
     reason: Reason,
     counts: &mut Counts,
 ) -> Result<(), WriteError> {
-    match writer.copy(event) {
+    let written = match redactor {
+        None => writer.copy(event),
+        Some(redactor) => match redactor.redact(event) {
+            Some(record) => writer.copy_bytes(event, record),
+            None => {
+                counts.unredactable += 1;
+                return Ok(());
+            }
+        },
+    };
+    match written {
         Ok(()) => match reason {
             Reason::Wanted => counts.wanted += 1,
             Reason::Context => counts.context += 1,

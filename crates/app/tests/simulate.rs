@@ -1,0 +1,125 @@
+//! `laglab simulate`: traces that laglab itself reads, and what is refused.
+
+mod program;
+
+use std::fs;
+
+use serde_json::Value;
+
+/// A machine on which little happens.
+const SMALL: &str = r#"
+    title = "Two threads take turns"
+    duration = "1s"
+    [machine]
+    processors = 1
+    threads_per_core = 1
+    [[process]]
+    name = "spinner.exe"
+    [[process.thread]]
+    count = 2
+    program = [{ forever = [{ run = "50ms" }] }]
+"#;
+
+fn simulate(scenario: &str, more: &[&str]) -> (tempfile::TempDir, Value, Value) {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("small.toml");
+    fs::write(&file, scenario).unwrap();
+    let trace = dir.path().join("small.etl");
+    let (file, out) = (file.to_str().unwrap(), trace.to_str().unwrap());
+    let report = program::json(&[&["simulate", "--json", file, "-o", out], more].concat());
+    let truth = fs::read_to_string(dir.path().join("small.truth.json")).unwrap();
+    (dir, report, serde_json::from_str(&truth).unwrap())
+}
+
+#[test]
+fn what_is_simulated_can_be_read() {
+    let (dir, report, truth) = simulate(SMALL, &[]);
+    let trace = dir.path().join("small.etl");
+    let stats = program::json(&["stats", "--json", trace.to_str().unwrap()]);
+    // The header event is the container's, not the scenario's.
+    let events = report["events"].as_u64().unwrap();
+    assert_eq!(stats["total_events"].as_u64(), Some(events + 1));
+    assert_eq!(truth["events"].as_u64(), Some(events));
+    assert_eq!(truth["simulated"], Value::Bool(true));
+    assert_eq!(
+        report["bytes"].as_u64(),
+        Some(fs::metadata(trace).unwrap().len())
+    );
+    // Both threads need the only processor all the time.
+    let idle = truth["processors"][0]["idle_ns"].as_u64().unwrap();
+    assert!(idle < 1_000_000, "{idle} ns idle");
+}
+
+#[test]
+fn settings_and_seeds_change_the_trace_and_nothing_else_does() {
+    let bytes = |more: &[&str]| {
+        let (dir, ..) = simulate(SMALL, more);
+        fs::read(dir.path().join("small.etl")).unwrap()
+    };
+    let same = bytes(&[]);
+    assert!(same == bytes(&[]), "the same again");
+    assert!(same != bytes(&["--windows", "11-25H2"]));
+    assert!(same != bytes(&["--set", "process.0.thread.0.count=3"]));
+    assert!(same.len() > bytes(&["--events", "100"]).len());
+    assert!(same.len() > bytes(&["--compress"]).len());
+}
+
+#[test]
+fn shipped_scenarios_are_listed_and_shown() {
+    let list = program::json(&["simulate", "--list", "--json"]);
+    let names: Vec<&str> = (list.as_array().unwrap().iter())
+        .map(|scenario| scenario["name"].as_str().unwrap())
+        .collect();
+    assert!(
+        names.is_sorted() && names.contains(&"rank-stall"),
+        "{names:?}"
+    );
+    for name in names {
+        assert!(program::text(&["simulate", name, "--show"]).contains("title ="));
+    }
+}
+
+#[test]
+fn what_cannot_be_simulated_is_refused_with_its_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("bad.toml");
+    let name = file.to_str().unwrap();
+    let refuses = |args: &[&str], what: &str| {
+        let output = program::laglab(args);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(
+            error.contains(what) && error.lines().count() == 1,
+            "{error}"
+        );
+        let left: Vec<_> = fs::read_dir(dir.path()).unwrap().collect();
+        assert!(left.len() <= 1, "{left:?} were left behind");
+    };
+    refuses(&["simulate", "nowhere"], "there is no scenario `nowhere`");
+    fs::write(
+        &file,
+        "title = \"x\"\nduration = \"3 bananas\"\n[machine]\n",
+    )
+    .unwrap();
+    refuses(&["simulate", name], "bad.toml:2:12: ");
+    fs::write(&file, [0xFF, 0xFE, 0]).unwrap();
+    refuses(&["simulate", name], "no UTF-8");
+    fs::write(&file, SMALL).unwrap();
+    refuses(&["simulate", name, "--windows", "12"], "`12`");
+    refuses(
+        &["simulate", name, "--set", "process.other.id=3"],
+        "`process` has no `other`",
+    );
+    let nowhere = dir.path().join("none").join("x.etl");
+    refuses(
+        &["simulate", name, "-o", nowhere.to_str().unwrap()],
+        "folder does not exist",
+    );
+    // A loop that never lets time pass.
+    fs::write(&file, SMALL.replace("run = \"50ms\"", "mark = \"again\"")).unwrap();
+    let out = dir.path().join("x.etl");
+    refuses(
+        &["simulate", name, "-o", out.to_str().unwrap()],
+        "never let time pass",
+    );
+}

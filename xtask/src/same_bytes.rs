@@ -1,0 +1,71 @@
+//! The same scenario and seed give the same bytes on every system: the host's program and the
+//! Windows one simulate every scenario that ships, and what they write is compared.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::command::{self, cargo, root, target};
+use crate::wine::Wine;
+
+/// Enough of each scenario to draw from all its distributions.
+const LIMIT: &[&str] = &["--events", "200000"];
+
+/// # Errors
+///
+/// When a scenario cannot be simulated, or the two programs write different bytes.
+pub(crate) fn on_windows_too(wine: &Wine) -> Result<(), String> {
+    let folder = target().join("same-bytes");
+    fs::create_dir_all(&folder).map_err(|error| fault(&folder, &error))?;
+    let laglab = ["--quiet", "--bin", "laglab", "--"];
+    let scenarios = scenarios()?;
+    for name in &scenarios {
+        let written = |mut laglab: Command, system: &str| -> Result<[Vec<u8>; 2], String> {
+            let trace = folder.join(format!("{name}-{system}.etl"));
+            laglab.args(["simulate", name, "--output"]).arg(&trace);
+            command::read(laglab.args(LIMIT))?;
+            let truth = trace.with_extension("truth.json");
+            let read = |path: &Path| fs::read(path).map_err(|error| fault(path, &error));
+            Ok([read(&trace)?, read(&truth)?])
+        };
+        let here = written(cargo(&[&["run"][..], &laglab].concat()), "here")?;
+        let there = written(wine.cargo("run", &laglab), "windows")?;
+        if here != there {
+            return Err(format!(
+                "{name}: the trace or its truth differs between this system and Windows; compare \
+                 the files in {}",
+                folder.display()
+            ));
+        }
+    }
+    println!("{} scenarios have the same bytes", scenarios.len());
+    fs::remove_dir_all(&folder).map_err(|error| fault(&folder, &error))
+}
+
+/// Names of the scenarios that ship.
+fn scenarios() -> Result<Vec<String>, String> {
+    let folder = root().join("scenarios");
+    let files = fs::read_dir(&folder).map_err(|error| fault(&folder, &error))?;
+    let paths = files.map(|file| file.map(|file| file.path()));
+    let mut names = Vec::new();
+    for path in paths
+        .collect::<Result<Vec<PathBuf>, _>>()
+        .map_err(|error| fault(&folder, &error))?
+    {
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            names.extend(
+                path.file_stem()
+                    .map(|name| name.to_string_lossy().into_owned()),
+            );
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn fault(path: &Path, error: &std::io::Error) -> String {
+    format!("{}: {error}", path.display())
+}
