@@ -171,6 +171,7 @@ pub(crate) struct Disk {
     pub(crate) queue_depth: u32,
     /// Time of a transfer beside its bytes.
     pub(crate) service: Amount,
+    /// How fast the bytes of all transfers together move.
     #[serde(default = "hundred_mib")]
     pub(crate) bytes_per_second: Bytes,
     pub(crate) isr: Routine,
