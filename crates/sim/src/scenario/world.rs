@@ -110,7 +110,7 @@ pub(crate) struct ThreadSpec {
     /// The truth tells of this thread's ready waits one by one.
     #[serde(default)]
     pub(crate) watch: bool,
-    /// The kernel stack was paged out while the thread waited, until it has run once.
+    /// The kernel stack is paged out while the thread waits for the first time.
     #[serde(default)]
     pub(crate) stack_paged_out: bool,
     /// When it begins.
