@@ -96,7 +96,7 @@ impl<W: Write + Seek> Model<W> {
             work.left = work.left.saturating_sub(elapsed);
             *match work.kind {
                 Kind::LineIsr(_) | Kind::MessageIsr(..) => &mut used.isrs,
-                Kind::Dpc | Kind::ThreadedDpc => &mut used.dpcs,
+                Kind::Dpc | Kind::TimerDpc | Kind::ThreadedDpc => &mut used.dpcs,
                 Kind::Clock => &mut used.clock,
             } += elapsed;
         } else if cpu.thread == IDLE {
