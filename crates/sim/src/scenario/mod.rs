@@ -11,10 +11,10 @@ pub(crate) use error::Fault;
 pub use error::ScenarioError;
 pub use load::{Override, Scenario};
 
-pub(crate) use machine::{CState, Machine, Scheduler};
+pub(crate) use machine::{Machine, Scheduler};
 pub(crate) use program::{Frames, Step, Verb, WaitReason};
 pub(crate) use world::{
-    Action, Device, Disk, Flow, Group, Importance, Layer, Nic, PriorityClass, Process, Routine,
+    Action, Device, Disk, Flow, Group, Importance, Nic, PriorityClass, Process, Routine,
     ThreadSpec, Trouble, What, Window,
 };
 
