@@ -1,6 +1,7 @@
-//! Writes two small logs with events of every kind of header that the writer makes, `plain.etl` and
-//! `compressed.etl`, to the folder given, and to `counts.txt` how many there are of each: what
-//! independent readers must find in them.
+//! `every_kind FOLDER [LOG…]` writes two small logs with events of every kind of header that the
+//! writer makes, `plain.etl` and `compressed.etl`, to the folder, and to `counts.txt` how many there
+//! are of each in them and in the other logs of the folder that are named: what independent readers
+//! must find there.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -17,14 +18,15 @@ use etl::{Descriptor, Guid, ext_type, mode};
 const CPUS: u16 = 4;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = std::env::args_os().nth(1).ok_or("no folder given")?;
-    let folder = PathBuf::from(folder);
+    let mut arguments = std::env::args().skip(1);
+    let folder = PathBuf::from(arguments.next().ok_or("no folder given")?);
     std::fs::create_dir_all(&folder)?;
+    write(&folder.join("plain.etl"), false)?;
+    write(&folder.join("compressed.etl"), true)?;
+    let own = ["plain.etl", "compressed.etl"].map(String::from);
     let mut counts = String::new();
-    for (name, compressed) in [("plain.etl", false), ("compressed.etl", true)] {
-        let path = folder.join(name);
-        write(&path, compressed)?;
-        for (kind, count) in count(&path)? {
+    for name in own.into_iter().chain(arguments) {
+        for (kind, count) in count(&folder.join(&name))? {
             counts += &format!("{name} {kind} {count}\n");
         }
     }

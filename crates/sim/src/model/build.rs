@@ -845,6 +845,10 @@ impl<'a> Builder<'a> {
             });
         }
         self.bodies.push(Body { parts: sites });
+        let innermost = |frames: &Frames| frames.0.first().cloned().unwrap_or_default();
+        self.labels
+            .parts
+            .push(key.1.iter().map(innermost).collect());
         self.by_frames.insert(key, self.bodies.len() - 1);
         Ok(self.bodies.len() - 1)
     }
@@ -953,6 +957,7 @@ impl<'a> Builder<'a> {
                 random: Random::new(self.seed, &format!("disk {}", disk.number)),
                 waiting: VecDeque::new(),
                 served: Vec::new(),
+                link_free: 0,
                 position: 1 << 30,
                 transfers: 0,
             });
@@ -1060,7 +1065,8 @@ impl<'a> Builder<'a> {
                 remote: flow.remote,
                 queues,
                 bytes: small(flow.bytes.0)?,
-                packets: flow.packets.max(1),
+                packets: small(flow.bytes.0.saturating_mul(flow.packets.into()))
+                    .map(|_| flow.packets.max(1))?,
                 pace,
                 window: flow.window.unwrap_or(0),
                 echo: flow.echo,
@@ -1107,7 +1113,7 @@ impl<'a> Builder<'a> {
                 pace: pace.ok_or_else(|| wrong("it says how often: `every`, or `count`"))?,
                 cpus,
                 line: device.line,
-                vector: 0xB0 + at as u16 % 0x30,
+                vector: 0xB0 + (at % 0x20) as u16,
                 isr,
                 dpc,
                 importance: device.importance,
@@ -1213,6 +1219,7 @@ impl<'a> Builder<'a> {
             from,
             to,
             routines: BTreeMap::new(),
+            parts: BTreeMap::new(),
             processes: vec![0; self.processes.len()],
             priorities: BTreeMap::new(),
         };

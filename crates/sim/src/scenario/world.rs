@@ -135,7 +135,12 @@ pub(crate) struct Routine {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Layer {
+    /// By which settings choose it.
     #[serde(default)]
+    #[expect(
+        dead_code,
+        reason = "it is looked for in the text, before there is a layer"
+    )]
     pub(crate) name: String,
     #[serde(rename = "in")]
     pub(crate) frames: Frames,
@@ -171,6 +176,7 @@ pub(crate) struct Disk {
     pub(crate) queue_depth: u32,
     /// Time of a transfer beside its bytes.
     pub(crate) service: Amount,
+    /// How fast the bytes of all transfers together move.
     #[serde(default = "hundred_mib")]
     pub(crate) bytes_per_second: Bytes,
     pub(crate) isr: Routine,
