@@ -1211,12 +1211,8 @@ impl<'a> Builder<'a> {
         let generation = self.base.ticks(scheduler.generation.0).max(1) * count;
         let mut groups = Vec::new();
         for group in &self.document.groups {
-            let cap = match group.rate_cap {
-                None => None,
-                Some(share) => Some((generation as f64 * share.get()) as Time),
-            };
+            let cap = (group.rate_cap).map(|share| (generation as f64 * share.get()) as Time);
             let mut new = Group {
-                name: group.name.clone(),
                 bias: group.bias,
                 background: group.background,
                 used: 0,
