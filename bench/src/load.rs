@@ -11,7 +11,7 @@ use crate::Outcome;
 use crate::process::{self, Run};
 
 /// Events of the scenario that make about a GiB.
-pub(crate) const EVENTS_PER_GIB: u64 = 22_000_000;
+pub(crate) const EVENTS_PER_GIB: u64 = 14_200_000;
 
 /// Sizes of the files that are kept for the other benchmarks, in GiB.
 const SIZES: [u64; 3] = [1, 2, 4];
