@@ -2,19 +2,23 @@
 //! description of the schema.
 
 mod error;
+mod limits;
 mod load;
 mod machine;
+mod place;
 mod program;
+mod spelling;
 mod world;
 
 pub(crate) use error::Fault;
 pub use error::ScenarioError;
+pub(crate) use limits::MAX_CPUS;
 pub use load::{Override, Scenario};
 
-pub(crate) use machine::{CState, Machine, Scheduler};
+pub(crate) use machine::{Machine, Scheduler};
 pub(crate) use program::{Frames, Step, Verb, WaitReason};
 pub(crate) use world::{
-    Action, Device, Disk, Flow, Group, Importance, Layer, Nic, PriorityClass, Process, Routine,
+    Action, Device, Disk, Flow, Group, Importance, Nic, PriorityClass, Process, Routine,
     ThreadSpec, Trouble, What, Window,
 };
 
@@ -66,6 +70,17 @@ pub(crate) struct Document {
     pub(crate) actions: Vec<Action>,
     #[serde(default, rename = "window")]
     pub(crate) windows: Vec<Window>,
+}
+
+impl Document {
+    /// Whether it asks for what can be.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its place.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        limits::check(self)?;
+        crate::model::check(self)
+    }
 }
 
 fn one() -> u64 {
