@@ -11,7 +11,7 @@ fn main() -> io::Result<()> {
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<Result<_, _>>()?;
     files.retain(|file| file.extension().is_some_and(|e| e == "toml"));
-    files.sort();
+    files.sort_by(|a, b| a.file_stem().cmp(&b.file_stem()));
     let mut list = String::from("&[\n");
     for file in files {
         let name = file.file_stem().unwrap_or_default().to_string_lossy();

@@ -79,6 +79,8 @@ pub(crate) struct WindowSums {
     pub(crate) from: Time,
     pub(crate) to: Time,
     pub(crate) routines: BTreeMap<RoutineKey, RoutineSums>,
+    /// Time of each part of the routines, by kind and body.
+    pub(crate) parts: BTreeMap<(&'static str, usize), Vec<Time>>,
     /// Processor time of each process, and of all threads by rank and priority.
     pub(crate) processes: Vec<Time>,
     pub(crate) priorities: BTreeMap<(u8, u8), Time>,
@@ -258,6 +260,8 @@ pub(crate) struct Names<'a> {
     pub(crate) routines: &'a [String],
     pub(crate) flows: &'a [String],
     pub(crate) disks: Vec<u32>,
+    /// `module!function` in which each part of each body is.
+    pub(crate) parts: &'a [Vec<String>],
     /// What Win32PrioritySeparation stands for.
     pub(crate) quantum: Quantum,
     /// The quantum of each process but Idle at the end, in units.
@@ -410,6 +414,24 @@ impl Truth {
 }
 
 impl WindowSums {
+    /// Time of service routines and DPCs by the function that the processor was in.
+    fn functions(&self, names: &Names<'_>) -> Vec<FunctionCpu> {
+        let mut all: BTreeMap<(&'static str, &str), Time> = BTreeMap::new();
+        for ((kind, body), takes) in &self.parts {
+            for (takes, function) in takes.iter().zip(&names.parts[*body]) {
+                *all.entry((kind, function)).or_default() += takes;
+            }
+        }
+        all.into_iter()
+            .filter(|(_, takes)| *takes > 0)
+            .map(|((kind, function), takes)| FunctionCpu {
+                kind,
+                function: function.to_owned(),
+                cpu_ns: names.base.ns(takes),
+            })
+            .collect()
+    }
+
     fn truth(&self, names: &Names<'_>) -> WindowTruth {
         let ns = |time| names.base.ns(time);
         // All processors together come before each of them.
@@ -440,6 +462,7 @@ impl WindowSums {
             from_ns: ns(self.from),
             to_ns: ns(self.to.min(names.end)),
             routines: totals.chain(by_cpu).collect(),
+            functions: self.functions(names),
             process_cpu_ns: (self.processes.iter().enumerate())
                 .filter(|(_, time)| **time > 0)
                 .map(|(p, time)| ProcessCpu {
@@ -521,6 +544,7 @@ struct WindowTruth {
     from_ns: u64,
     to_ns: u64,
     routines: Vec<RoutineTruth>,
+    functions: Vec<FunctionCpu>,
     process_cpu_ns: Vec<ProcessCpu>,
     cpu_by_rank_and_priority: Vec<PriorityCpu>,
 }
@@ -537,6 +561,13 @@ struct RoutineTruth {
     max_ns: u64,
     fragments: u64,
     histogram_log2_us: Vec<u64>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct FunctionCpu {
+    kind: &'static str,
+    function: String,
+    cpu_ns: u64,
 }
 
 #[derive(Clone, Debug, Serialize)]

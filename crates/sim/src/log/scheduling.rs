@@ -85,7 +85,7 @@ pub(crate) struct Sample {
     pub(crate) address: u64,
     /// The thread that ran; 0 for idle.
     pub(crate) thread: u32,
-    /// It was in a DPC.
+    /// It was in a DPC. Windows 7 logs it too: a real trace has it.
     pub(crate) in_dpc: bool,
     /// It was in a service routine.
     pub(crate) in_isr: bool,
@@ -217,13 +217,11 @@ impl<W: Write + Seek> Log<W> {
     /// Logs a sample.
     #[inline]
     pub(crate) fn sample(&mut self, cpu: u16, time: Time, sample: &Sample, stack: Option<Stack>) {
-        let (flags, rank) = match self.computer.windows {
+        let (priority, rank) = match self.computer.windows {
             Windows::Seven => (0, 0),
-            _ => (
-                u8::from(sample.in_dpc) | u8::from(sample.in_isr) << 1 | sample.priority << 3,
-                sample.rank,
-            ),
+            _ => (sample.priority, sample.rank),
         };
+        let flags = u8::from(sample.in_dpc) | u8::from(sample.in_isr) << 1 | priority << 3;
         let mut payload = Small::new();
         payload
             .u64(sample.address)

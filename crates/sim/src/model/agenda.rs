@@ -1,13 +1,13 @@
 //! What is to happen when.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use super::ThreadId;
 use crate::time::Time;
 
 /// Something that will happen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     /// What runs on a processor reaches its next point.
     Processor(u16),
@@ -48,20 +48,58 @@ pub(crate) enum Due {
 /// What is due, earliest first; in the order of its entry within a moment.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
-    heap: BinaryHeap<Reverse<(Time, u64, Due)>>,
+    heap: BinaryHeap<Entry>,
     entries: u64,
 }
+
+/// An entry of the agenda. Earlier ones are greater, since the heap gives the greatest first.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    time: Time,
+    nth: u64,
+    due: Due,
+}
+
+impl Entry {
+    #[inline]
+    fn key(&self) -> u128 {
+        u128::from(self.time) << 64 | u128::from(self.nth)
+    }
+}
+
+impl Ord for Entry {
+    #[inline]
+    fn cmp(&self, other: &Entry) -> Ordering {
+        other.key().cmp(&self.key())
+    }
+}
+
+impl PartialOrd for Entry {
+    #[inline]
+    fn partial_cmp(&self, other: &Entry) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Entry) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Entry {}
 
 impl Agenda {
     #[inline]
     pub(crate) fn push(&mut self, time: Time, due: Due) {
         self.entries += 1;
-        self.heap.push(Reverse((time, self.entries, due)));
+        let nth = self.entries;
+        self.heap.push(Entry { time, nth, due });
     }
 
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Time, Due)> {
-        let Reverse((time, _, due)) = self.heap.pop()?;
+        let Entry { time, due, .. } = self.heap.pop()?;
         Some((time, due))
     }
 }

@@ -810,6 +810,10 @@ impl<'a> Builder<'a> {
             });
         }
         self.bodies.push(Body { parts: sites });
+        let innermost = |frames: &Frames| frames.0.first().cloned().unwrap_or_default();
+        self.labels
+            .parts
+            .push(key.1.iter().map(innermost).collect());
         self.by_frames.insert(key, self.bodies.len() - 1);
         Ok(self.bodies.len() - 1)
     }
@@ -919,6 +923,7 @@ impl<'a> Builder<'a> {
                 random: Random::new(self.seed, &format!("disk {}", disk.number)),
                 waiting: VecDeque::new(),
                 served: Vec::new(),
+                link_free: 0,
                 position: 1 << 30,
                 transfers: 0,
             });
@@ -1060,7 +1065,7 @@ impl<'a> Builder<'a> {
                 pace,
                 cpus: device.cpus.iter().map(|cpu| usize::from(*cpu)).collect(),
                 line: device.line,
-                vector: 0xB0 + at as u16 % 0x30,
+                vector: 0xB0 + (at % 0x20) as u16,
                 isr,
                 dpc,
                 importance: device.importance,
@@ -1157,6 +1162,7 @@ impl<'a> Builder<'a> {
             from,
             to,
             routines: BTreeMap::new(),
+            parts: BTreeMap::new(),
             processes: vec![0; self.processes.len()],
             priorities: BTreeMap::new(),
         };

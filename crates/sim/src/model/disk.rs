@@ -74,6 +74,8 @@ pub(crate) struct Disk {
     pub(crate) random: Random,
     pub(crate) waiting: VecDeque<Transfer>,
     pub(crate) served: Vec<(Time, Transfer)>,
+    /// When the bytes of all transfers served have moved: they share the disk's link.
+    pub(crate) link_free: Time,
     /// Where on the disk the next transfer is.
     pub(crate) position: u64,
     pub(crate) transfers: u64,
@@ -101,8 +103,10 @@ impl<W: Write + Seek> Model<W> {
         {
             let bytes = u128::from(transfer.bytes);
             let moving = bytes * 1_000_000_000 / u128::from(state.bytes_per_second.max(1));
-            let ns = state.service.sample(&mut state.random).0 + moving as u64;
-            let done = self.now + self.base.ticks(ns).max(1);
+            let service = self.base.ticks(state.service.sample(&mut state.random).0);
+            let moved = (self.now + service).max(state.link_free) + self.base.ticks(moving as u64);
+            state.link_free = moved;
+            let done = moved.max(self.now + 1);
             state.served.push((done, transfer));
             self.agenda.push(done, Due::DiskDone(disk as u16));
         }
@@ -118,7 +122,7 @@ impl<W: Write + Seek> Model<W> {
         let (_, transfer) = state.served.remove(at);
         let (cpu, isr) = (state.cpu, &state.isr);
         let takes = self.base.ticks(isr.cost.sample(&mut state.random).0);
-        let kind = Kind::MessageIsr(0xA0 + disk as u16, 0);
+        let kind = Kind::MessageIsr(0xA0 + disk as u16 % 16, 0);
         let work = Work::new(
             kind,
             isr.routine,

@@ -47,7 +47,9 @@ impl<W: Write + Seek> Model<W> {
 
     /// Makes a thread ready whose wait ended (or that begins), with the boost that its waker gives.
     pub(crate) fn ready(&mut self, t: ThreadId, boost: u8, by: Readier) {
-        let paged_out = std::mem::take(&mut self.threads[t].stack_paged_out);
+        // It was paged out while the thread waited; one that begins has not.
+        let thread = &mut self.threads[t];
+        let paged_out = thread.switches > 0 && std::mem::take(&mut thread.stack_paged_out);
         if self.threads[t].watched {
             self.truth_waited(t, by);
         }

@@ -10,11 +10,11 @@ use std::io::{Seek, Write};
 use super::disk::Transfer;
 use super::{BodyId, IDLE, Model, Readier, RoutineId, ThreadId};
 use crate::scenario::Importance;
-use crate::time::Time;
+use crate::time::{NEVER, Time, TimeBase};
 
-/// Interrupt request levels.
-pub(crate) const DPC_LEVEL: u8 = 2;
-pub(crate) const DEVICE_LEVEL: u8 = 5;
+/// Interrupt request levels. A device's is that of its vector: `vector / 16`, the processor's
+/// priority class (Intel SDM, volume 3, "Task and Processor Priorities").
+const DPC_LEVEL: u8 = 2;
 const CLOCK_LEVEL: u8 = 13;
 
 /// Most parts of a DPC's work, such as the drivers that a packet passes.
@@ -41,12 +41,19 @@ impl Kind {
     pub(crate) fn is_isr(self) -> bool {
         matches!(self, Kind::LineIsr(_) | Kind::MessageIsr(..))
     }
+
+    fn level(self) -> u8 {
+        match self {
+            Kind::LineIsr(vector) | Kind::MessageIsr(vector, _) => (vector >> 4) as u8,
+            Kind::Dpc | Kind::ThreadedDpc => DPC_LEVEL,
+            Kind::Clock => CLOCK_LEVEL,
+        }
+    }
 }
 
 /// What a routine leads to when it is done.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Then {
-    Nothing,
     /// A thread's time-out.
     Timer(ThreadId, u32),
     /// An action of the scenario.
@@ -69,13 +76,13 @@ pub(crate) struct Work {
     pub(crate) routine: RoutineId,
     pub(crate) body: BodyId,
     /// Where in its time each part of its work ends.
-    parts: [u32; MAX_PARTS],
+    parts: [Time; MAX_PARTS],
     /// How long it takes, and how much of that is left.
     total: Time,
     pub(crate) left: Time,
     pub(crate) began: Time,
-    /// Time that it ran itself, and in how many pieces.
-    pub(crate) exclusive: Time,
+    /// Nanoseconds of the logged routines that ran inside it, and in how many pieces they left it.
+    inside_ns: u64,
     pub(crate) fragments: u32,
     fragment_began: Time,
     pub(crate) then: Then,
@@ -92,18 +99,14 @@ impl Work {
         let takes = takes.max(1);
         Work {
             kind,
-            level: match kind {
-                Kind::LineIsr(_) | Kind::MessageIsr(..) => DEVICE_LEVEL,
-                Kind::Dpc | Kind::ThreadedDpc => DPC_LEVEL,
-                Kind::Clock => CLOCK_LEVEL,
-            },
+            level: kind.level(),
             routine,
             body,
-            parts: [u32::MAX; MAX_PARTS],
+            parts: [NEVER; MAX_PARTS],
             total: takes,
             left: takes,
             began: 0,
-            exclusive: 0,
+            inside_ns: 0,
             fragments: 0,
             fragment_began: 0,
             then,
@@ -115,7 +118,7 @@ impl Work {
         let mut end = 0;
         for (part, takes) in self.parts.iter_mut().zip(takes) {
             end += takes;
-            *part = u32::try_from(end).unwrap_or(u32::MAX);
+            *part = end;
         }
         self.total = end.max(1);
         self.left = self.total;
@@ -124,9 +127,25 @@ impl Work {
 
     /// The part that it is in when `left` is left.
     pub(crate) fn part(&self) -> usize {
-        let done = self.total - self.left;
-        let part = self.parts.iter().position(|end| done < Time::from(*end));
+        // At its very end it is still in the last one.
+        let done = self.total - self.left.max(1);
+        let part = self.parts.iter().position(|end| done < *end);
         part.unwrap_or(0)
+    }
+
+    /// What each of its first `count` parts takes.
+    pub(crate) fn parts(&self, count: usize) -> impl Iterator<Item = Time> {
+        let end = |part: usize| self.parts[part].min(self.total);
+        (0..count.min(MAX_PARTS)).map(move |part| match part {
+            0 => end(0),
+            _ => end(part) - end(part - 1),
+        })
+    }
+
+    /// Nanoseconds that it ran itself until `end`, as a reader of the trace finds them: without
+    /// the logged routines inside it.
+    pub(crate) fn exclusive_ns(&self, end: Time, base: TimeBase) -> u64 {
+        (base.ns_between(self.began, end)).saturating_sub(self.inside_ns)
     }
 
     fn end_fragment(&mut self, now: Time) {
@@ -167,11 +186,12 @@ impl<W: Write + Seek> Model<W> {
         let now = self.now;
         work.began = now;
         work.fragment_began = now;
-        let running = &mut self.cpus[c].running;
-        if let Some(outer) = running.last_mut() {
+        if work.kind != Kind::Clock
+            && let Some(outer) = self.cpus[c].interrupted()
+        {
             outer.end_fragment(now);
         }
-        running.push(work);
+        self.cpus[c].running.push(work);
     }
 
     /// The innermost routine of a processor is done.
@@ -181,8 +201,13 @@ impl<W: Write + Seek> Model<W> {
             return;
         };
         work.end_fragment(now);
-        if let Some(outer) = self.cpus[c].running.last_mut() {
-            outer.fragment_began = now;
+        // What the kernel does at the clock is not logged: a reader finds it in what it interrupts.
+        if work.kind != Kind::Clock {
+            let inclusive = self.base.ns_between(work.began, now);
+            if let Some(outer) = self.cpus[c].interrupted() {
+                outer.fragment_began = now;
+                outer.inside_ns += inclusive;
+            }
         }
         self.carry_out(c, &work);
         self.log_routine(c, &work);
@@ -196,7 +221,6 @@ impl<W: Write + Seek> Model<W> {
             body: work.body,
         };
         match work.then {
-            Then::Nothing => {}
             Then::Timer(t, wait) => {
                 if self.threads[t].wait == wait {
                     self.end_wait(t, 0, by);
@@ -271,6 +295,7 @@ impl<W: Write + Seek> Model<W> {
         };
         if dpc.began == 0 {
             dpc.began = now.max(1);
+            dpc.fragment_began = now;
             let (left, body) = (dpc.left, dpc.body);
             let thread = &mut self.threads[t];
             thread.burst = left;
@@ -280,8 +305,7 @@ impl<W: Write + Seek> Model<W> {
             return false;
         }
         if let Some(mut dpc) = self.cpus[c].threaded.pop_front() {
-            dpc.exclusive = dpc.total;
-            dpc.fragments = 1;
+            dpc.end_fragment(now);
             self.carry_out(c, &dpc);
             self.log_routine(c, &dpc);
             self.truth_routine(c, &dpc);

@@ -185,6 +185,8 @@ pub(crate) struct Labels {
     pub(crate) threads: Vec<String>,
     /// `module!function` of each routine.
     pub(crate) routines: Vec<String>,
+    /// `module!function` in which each part of each body is.
+    pub(crate) parts: Vec<Vec<String>>,
     pub(crate) flows: Vec<String>,
     pub(crate) files: Vec<String>,
 }
@@ -220,6 +222,10 @@ impl<W: Write + Seek> Model<W> {
         go_on: &mut dyn FnMut(f64) -> bool,
     ) -> Result<Outcome<W>, RunError> {
         self.start();
+        for c in 0..self.cpus.len() {
+            // Nothing runs yet: they sleep.
+            self.settle(c);
+        }
         let mut happened: u32 = 0;
         while let Some((time, due)) = self.agenda.pop() {
             if time >= self.end {

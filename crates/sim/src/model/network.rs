@@ -84,6 +84,9 @@ pub(crate) struct Flow {
     pub(crate) sequence: u32,
 }
 
+/// Longest that a layer's part of a DPC takes, in nanoseconds: a day, as the longest trace.
+const LONGEST: u64 = 24 * 3_600 * 1_000_000_000;
+
 /// Largest part of a packet that the other side sends in one frame.
 const FRAME_BYTES: u32 = 1_460;
 
@@ -183,7 +186,8 @@ impl<W: Write + Seek> Model<W> {
         q.may_interrupt = now + moderation;
         let cpu = q.cpu;
         let takes = self.base.ticks(state.isr.cost.sample(&mut state.random).0);
-        let kind = Kind::MessageIsr(0x60 + nic as u16 * 16 + queue as u16, queue as u32);
+        let vector = 0x60 + ((nic * 16 + queue) % 0x40) as u16;
+        let kind = Kind::MessageIsr(vector, queue as u32);
         let then = Then::NicDpc(nic, queue);
         let work = Work::new(kind, state.isr.routine, state.isr.body, takes, then);
         self.interrupt(cpu, work);
@@ -200,17 +204,16 @@ impl<W: Write + Seek> Model<W> {
             q.in_hand.extend(q.waiting.pop_front());
         }
         let packets: u64 = q.in_hand.iter().map(|d| u64::from(d.packets)).sum();
-        let kib: u64 = q.in_hand.iter().map(|d| u64::from(d.bytes) / 1024).sum();
+        let bytes: u64 = q.in_hand.iter().map(|d| u64::from(d.bytes)).sum();
         let mut takes = [0; MAX_PARTS];
         for (takes, layer) in takes.iter_mut().zip(&state.layers) {
             let random = &mut state.random;
-            let ns = layer
-                .per_dpc
-                .sample(random)
-                .0
-                .saturating_add(packets.saturating_mul(layer.per_packet.sample(random).0))
-                .saturating_add(kib.saturating_mul(layer.per_kib.sample(random).0));
-            *takes = base.ticks(ns);
+            let kibs = bytes.saturating_mul(layer.per_kib.sample(random).0) / 1024;
+            let ns = packets
+                .saturating_mul(layer.per_packet.sample(random).0)
+                .saturating_add(kibs)
+                .saturating_add(layer.per_dpc.sample(random).0);
+            *takes = base.ticks(ns.min(LONGEST));
         }
         let then = Then::NicDone(nic, queue);
         let dpc = Work::new(Kind::Dpc, state.dpc_routine, state.dpc_body, 1, then)

@@ -27,9 +27,8 @@ pub(crate) struct Processor {
     pub(crate) dpc_requests: u32,
     pub(crate) dpc_rate: u32,
     pub(crate) dpc_tick: Time,
-    /// DPCs that wait for this processor's DPC thread, and that thread.
+    /// DPCs that wait for this processor's DPC thread, and the object that wakes it.
     pub(crate) threaded: VecDeque<Work>,
-    pub(crate) dpc_thread: Option<ThreadId>,
     pub(crate) dpc_object: usize,
 
     /// Since when what runs now has run.
@@ -50,6 +49,13 @@ pub(crate) struct Processor {
 }
 
 impl Processor {
+    /// The routine that an interrupt would interrupt now: the innermost that runs, or the DPC that
+    /// the processor's DPC thread has begun.
+    pub(crate) fn interrupted(&mut self) -> Option<&mut Work> {
+        let threaded = self.threaded.front_mut().filter(|dpc| dpc.began > 0);
+        self.running.last_mut().or(threaded)
+    }
+
     pub(crate) fn new() -> Processor {
         Processor {
             thread: IDLE,
@@ -62,7 +68,6 @@ impl Processor {
             dpc_rate: 0,
             dpc_tick: 0,
             threaded: VecDeque::new(),
-            dpc_thread: None,
             dpc_object: 0,
             since: 0,
             next: NEVER,
@@ -89,7 +94,6 @@ impl<W: Write + Seek> Model<W> {
         let used = &mut self.truth.processors[c];
         if let Some(work) = cpu.running.last_mut() {
             work.left = work.left.saturating_sub(elapsed);
-            work.exclusive += elapsed;
             *match work.kind {
                 Kind::LineIsr(_) | Kind::MessageIsr(..) => &mut used.isrs,
                 Kind::Dpc | Kind::ThreadedDpc => &mut used.dpcs,
@@ -203,7 +207,11 @@ impl<W: Write + Seek> Model<W> {
         } else {
             let thread = &self.threads[cpu.thread];
             let left = thread.quantum.max(0) as Time;
-            cpu.quantum_end = self.clock.next_interrupt((now + left).max(now + 1));
+            // Most steps end before the quantum: no need to look for the tick that ends it.
+            cpu.quantum_end = match thread.burst < left {
+                true => NEVER,
+                false => self.clock.next_interrupt((now + left).max(now + 1)),
+            };
             let mut next = (now + thread.burst).min(cpu.quantum_end).min(cpu.slice_end);
             if let Some((stop, _)) = thread.stop {
                 next = next.min(stop);

@@ -172,6 +172,7 @@ impl<W: Write + Seek> Model<W> {
             routines,
             flows,
             disks: self.disks.iter().map(|disk| disk.number).collect(),
+            parts: &self.labels.parts,
             quantum: self.quantum,
             units: (self.processes.iter().skip(SYSTEM))
                 .map(|process| self.turns.of(process).units)
@@ -436,9 +437,15 @@ impl<W: Write + Seek> Model<W> {
             Kind::ThreadedDpc => "threaded_dpc",
         };
         let inclusive = self.base.ns_between(work.began, self.now);
-        let exclusive = self.base.ns(work.exclusive);
+        let exclusive = work.exclusive_ns(self.now, self.base);
+        let parts = self.bodies[work.body].parts.len();
         for window in &mut self.truth.windows {
             if (window.from..window.to).contains(&self.now) {
+                let takes = window.parts.entry((kind, work.body)).or_default();
+                takes.resize(parts, 0);
+                for (sum, part) in takes.iter_mut().zip(work.parts(parts)) {
+                    *sum += part;
+                }
                 let key = RoutineKey {
                     kind,
                     routine: work.routine,

@@ -249,3 +249,32 @@ fn member<'a>(list: &'a mut [Value], chosen: &str) -> Option<&'a mut Value> {
     let at = named.or_else(|| chosen.parse().ok())?;
     list.get_mut(at)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Scenario, String> {
+        let base = "title = 'b'\nduration = '1s'\n[machine]\n[[process]]\nname = 'a.exe'\n";
+        let named = |name: &str| (name == "base").then(|| base.to_owned());
+        Scenario::read("over.toml", text, &named, &[]).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_scenario_changes_members_of_lists_and_adds_some() {
+        let over = "extends = 'base'\n[process.'a.exe']\nclass = 'high'\n\
+                    [[add.process]]\nname = 'b.exe'\n[[add.group]]\nname = 'g'\n";
+        let document = read(over).unwrap().document;
+        let processes = document.processes.iter();
+        let named: Vec<_> = processes
+            .map(|p| (p.name.as_str(), p.class.base()))
+            .collect();
+        assert_eq!(named, [("a.exe", 13), ("b.exe", 8)]);
+        assert_eq!(document.groups.len(), 1);
+
+        let message = read("extends = 'base'\n[[add.machine]]\nname = 'b'\n").unwrap_err();
+        assert!(message.contains("`machine`"), "{message}");
+        let message = read("extends = 'base'\nadd = 3\n").unwrap_err();
+        assert!(message.contains("`add` holds lists"), "{message}");
+    }
+}

@@ -111,7 +111,7 @@ pub(crate) struct ThreadSpec {
     /// The truth tells of this thread's ready waits one by one.
     #[serde(default)]
     pub(crate) watch: bool,
-    /// The kernel stack was paged out while the thread waited, until it has run once.
+    /// The kernel stack is paged out while the thread waits for the first time.
     #[serde(default)]
     pub(crate) stack_paged_out: bool,
     /// When it begins.
@@ -136,7 +136,12 @@ pub(crate) struct Routine {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Layer {
+    /// By which settings choose it.
     #[serde(default)]
+    #[expect(
+        dead_code,
+        reason = "it is looked for in the text, before there is a layer"
+    )]
     pub(crate) name: String,
     #[serde(rename = "in")]
     pub(crate) frames: Frames,
@@ -172,6 +177,7 @@ pub(crate) struct Disk {
     pub(crate) queue_depth: u32,
     /// Time of a transfer beside its bytes.
     pub(crate) service: Amount,
+    /// How fast the bytes of all transfers together move.
     #[serde(default = "hundred_mib")]
     pub(crate) bytes_per_second: Bytes,
     pub(crate) isr: Routine,

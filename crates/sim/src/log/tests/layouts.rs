@@ -90,9 +90,9 @@ fn what_the_dispatcher_does() {
             (read.instruction_pointer, read.thread_id, read.count),
             (0xFFFF_F801_0000_1234, 7, 1)
         );
-        // Windows 7 did not write these.
+        // A real trace of Windows 7 SP1 has the flags, but 0 for every priority and rank.
         let expected = match windows {
-            Windows::Seven => (false, Some(0), Some(0)),
+            Windows::Seven => (true, Some(0), Some(0)),
             _ => (true, Some(13), Some(2)),
         };
         assert_eq!((read.in_dpc(), read.priority(), read.rank), expected);

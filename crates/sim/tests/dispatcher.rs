@@ -1,0 +1,194 @@
+//! Rules of the dispatcher, each by a scenario that shows nothing else.
+
+mod read_back;
+
+use read_back::{READY, Run, Stay, assert_trace_tells_the_truth, run_text};
+
+const MS: i64 = 1_000_000;
+const PREEMPTED: u8 = 32;
+
+/// A clock tick.
+const TICK: i64 = 15_625_000;
+
+fn run(text: &str) -> Run {
+    let run = run_text("rule", text, None, &[]);
+    assert_trace_tells_the_truth(&run);
+    run
+}
+
+/// The threads' stays on a processor, as name, beginning and end in milliseconds; what is shorter
+/// than 0.1 ms left out.
+fn course(run: &Run, cpu: u16, names: &[&str]) -> Vec<(String, i64, i64)> {
+    let stays: Vec<Stay> = run.stays();
+    let name = |id| names.iter().find(|name| run.thread(name) == id).copied();
+    (stays.iter())
+        .filter(|stay| stay.cpu == cpu && stay.to - stay.from > MS / 10)
+        .map(|stay| {
+            let name = name(stay.thread).unwrap_or("idle");
+            (name.to_owned(), stay.from / MS, stay.to / MS)
+        })
+        .collect()
+}
+
+fn owned(course: &[(&str, i64, i64)]) -> Vec<(String, i64, i64)> {
+    let own = |(name, from, to): &(&str, i64, i64)| ((*name).to_owned(), *from, *to);
+    course.iter().map(own).collect()
+}
+
+#[test]
+fn priority_goes_first_and_who_lowers_its_own_makes_room() {
+    let run = run(r#"
+        title = "t"
+        duration = "30ms"
+        machine.processors = 1
+        machine.threads_per_core = 1
+        [[process]]
+        name = "a.exe"
+        thread = [
+          { name = "low", priority = 8, program = [ { run = "5ms" }, { until = "1s" } ] },
+          { name = "high", priority = 10, program = [ { run = "5ms" }, { priority = 4 }, { run = "5ms" }, { until = "1s" } ] },
+        ]
+    "#);
+    let expected = [
+        ("high", 0, 5),
+        ("low", 5, 10),
+        ("high", 10, 15),
+        ("idle", 15, 30),
+    ];
+    assert_eq!(course(&run, 0, &["low", "high"]), owned(&expected));
+}
+
+#[test]
+fn an_equal_waits_for_the_end_of_the_quantum_and_a_better_one_does_not() {
+    let run = run(r#"
+        title = "t"
+        duration = "200ms"
+        machine.processors = 1
+        machine.threads_per_core = 1
+        [[process]]
+        name = "a.exe"
+        thread = [
+          { name = "first", program = [ { run = "1s" } ] },
+          { name = "second", start = "1ms", program = [ { run = "1s" } ] },
+          { name = "better", priority = 9, start = "50ms", program = [ { run = "3ms" }, { until = "1s" } ] },
+        ]
+    "#);
+    // Six units are two ticks, 31.25 ms; who is preempted goes on with what was left, up to the
+    // first tick at which it is used up.
+    let expected = [
+        ("first", 0, 31),
+        ("second", 31, 50),
+        ("better", 50, 53),
+        ("second", 53, 78),
+        ("first", 78, 109),
+        ("second", 109, 140),
+        ("first", 140, 171),
+        ("second", 171, 200),
+    ];
+    assert_eq!(
+        course(&run, 0, &["first", "second", "better"]),
+        owned(&expected)
+    );
+}
+
+/// A wait's end raises the priority by what ended it (1) and, in the foreground, by
+/// PsPrioritySeparation, even where quanta are fixed; each quantum takes a level away.
+#[test]
+fn boosts_come_with_wakes_and_go_with_quanta() {
+    let text = r#"
+        title = "t"
+        duration = "600ms"
+        machine.processors = 1
+        machine.threads_per_core = 1
+        [[process]]
+        name = "game.exe"
+        focus = true
+        thread = [ { name = "main", program = [ { wait = "go" }, { run = "1s" } ] } ]
+        [[at]]
+        time = "20ms"
+        set = "go"
+    "#;
+    for (value, highest) in [("0x28", 9), ("0x29", 10), ("0x2A", 11)] {
+        let setting = format!("machine.win32_priority_separation={value}");
+        let run = run_text("rule", text, None, &[&setting]);
+        let main = run.thread("main");
+        let mut levels: Vec<(u8, i64)> = Vec::new();
+        for samples in &run.tables.samples {
+            for row in (0..samples.len()).filter(|row| samples.thread_id[*row] == main) {
+                let priority = samples.priority.get(row).expect("known");
+                if levels.last().is_none_or(|(last, _)| *last != priority) {
+                    levels.push((priority, samples.time_ns[row]));
+                }
+            }
+        }
+        let priorities: Vec<u8> = levels.iter().map(|(priority, _)| *priority).collect();
+        let expected: Vec<u8> = (8..=highest).rev().collect();
+        assert_eq!(priorities, expected, "{value}");
+        // The first quantum begins between two ticks; the others last six, seen by samples 1 ms
+        // apart.
+        for pair in levels[1..].windows(2) {
+            let length = pair[1].1 - pair[0].1;
+            assert!((length - 6 * TICK).abs() <= MS, "{value}: {length} ns");
+        }
+    }
+}
+
+#[test]
+fn rank_goes_before_priority_and_every_processor_sees_it_change() {
+    let run = run(r#"
+        title = "t"
+        duration = "100ms"
+        machine.processors = 2
+        machine.threads_per_core = 1
+        scheduler.generation = "1s"
+        scheduler.ungrouped_weight = 99
+        group = [ { name = "app", weight = 1 } ]
+        [[process]]
+        name = "app.exe"
+        group = "app"
+        thread = [
+          { name = "app 0", affinity = [0], priority = 15, program = [ { run = "1s" } ] },
+          { name = "app 1", affinity = [1], priority = 15, program = [ { run = "1s" } ] },
+        ]
+        [[process]]
+        name = "idle.exe"
+        class = "idle"
+        thread = [
+          { name = "low 0", affinity = [0], program = [ { run = "1s" } ] },
+          { name = "low 1", affinity = [1], program = [ { run = "1s" } ] },
+        ]
+    "#);
+    // A hundredth of a second of two processors is 20 ms for both: 10 ms for each.
+    for cpu in [0, 1] {
+        let (app, low) = (format!("app {cpu}"), format!("low {cpu}"));
+        let expected = [(app.as_str(), 0, 10), (low.as_str(), 10, 100)];
+        let found = course(&run, cpu, &[&app, &low]);
+        assert_eq!(found, owned(&expected), "processor {cpu}");
+    }
+}
+
+#[test]
+fn processors_are_idle_while_the_machine_is_suspended() {
+    let run = run(r#"
+        title = "t"
+        duration = "300ms"
+        machine.processors = 2
+        machine.threads_per_core = 1
+        [[process]]
+        name = "a.exe"
+        thread = [ { name = "busy", priority = 8, program = [ { run = "1s" } ] } ]
+        [[at]]
+        time = "100ms"
+        suspend = "100ms"
+    "#);
+    let busy: Vec<Stay> = (run.stays().into_iter())
+        .filter(|stay| stay.thread == run.thread("busy"))
+        .collect();
+    let times: Vec<(i64, i64)> = busy
+        .iter()
+        .map(|stay| (stay.from / MS, stay.to / MS))
+        .collect();
+    assert_eq!(times, [(0, 100), (200, 300)]);
+    let end = busy[0].end.expect("preempted");
+    assert_eq!((end.state, end.reason), (READY, PREEMPTED));
+}

@@ -1,0 +1,396 @@
+//! Runs scenarios into memory and reads their traces back.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Cursor;
+
+use etl::Trace;
+use serde_json::Value;
+use sim::scenario::{Override, Scenario};
+use sim::shipped;
+use tables::{Options, Table, Tables};
+
+/// `WrQuantumEnd`, and the states of a thread that could go on or waits.
+pub const QUANTUM_END: u8 = 30;
+pub const READY: u8 = 1;
+pub const WAITING: u8 = 5;
+
+/// A scenario that has run, and what its trace tells.
+pub struct Run {
+    /// What really happened.
+    pub truth: Value,
+    /// The trace's bytes.
+    pub bytes: Vec<u8>,
+    /// The trace, read back.
+    pub trace: Trace,
+    /// Its tables.
+    pub tables: Tables,
+}
+
+/// Runs a scenario that ships, with its own seed or another.
+pub fn run(name: &str, seed: Option<u64>) -> Run {
+    let text = shipped::text(name).expect("a scenario that ships");
+    run_text(name, text, seed, &[])
+}
+
+/// Runs the scenario of a text, with settings over it.
+pub fn run_text(name: &str, text: &str, seed: Option<u64>, settings: &[&str]) -> Run {
+    let named = |name: &str| shipped::text(name).map(str::to_owned);
+    let settings: Vec<_> = (settings.iter())
+        .map(|setting| Override::parse(setting).expect("a setting"))
+        .collect();
+    let scenario = Scenario::read(name, text, &named, &settings).expect("a scenario");
+    let out = Cursor::new(Vec::new());
+    let (out, truth) = sim::simulate(&scenario, seed, out, |_| true).expect("it runs");
+    let bytes = out.into_inner();
+    let source = Box::new(bytes.clone());
+    let trace = Trace::from_sources(vec![(name.into(), source)]).expect("a trace");
+    let tables = tables::build(&trace, Table::ALL, Options::default()).expect("not cancelled");
+    Run {
+        truth: serde_json::to_value(truth).expect("truth is JSON"),
+        bytes,
+        trace,
+        tables,
+    }
+}
+
+/// A thread's stay on a processor.
+#[derive(Clone, Copy, Debug)]
+pub struct Stay {
+    pub cpu: u16,
+    pub thread: u32,
+    pub from: i64,
+    pub to: i64,
+    pub priority: i8,
+    /// How it ended; unknown at the end of the trace.
+    pub end: Option<End>,
+}
+
+/// How a stay ended.
+#[derive(Clone, Copy, Debug)]
+pub struct End {
+    pub state: u8,
+    pub reason: u8,
+    pub rank: Option<u8>,
+    pub remaining_quantum: Option<i32>,
+}
+
+/// A ready thread's wait for a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadyWait {
+    pub readied: i64,
+    pub ran: i64,
+}
+
+impl ReadyWait {
+    pub fn length(&self) -> i64 {
+        self.ran - self.readied
+    }
+}
+
+impl Run {
+    pub fn duration(&self) -> i64 {
+        number(&self.truth["duration_ns"])
+    }
+
+    /// Stays of all threads, the idle ones' included, from the context switches of each processor.
+    pub fn stays(&self) -> Vec<Stay> {
+        let mut stays = Vec::new();
+        for switches in &self.tables.context_switches {
+            let mut present: Option<Stay> = None;
+            for row in 0..switches.len() {
+                let time = switches.time_ns[row];
+                let mut old = present.unwrap_or(Stay {
+                    cpu: switches.cpu[row],
+                    thread: switches.old_thread_id[row],
+                    from: 0,
+                    to: 0,
+                    priority: switches.old_priority[row],
+                    end: None,
+                });
+                assert_eq!(old.thread, switches.old_thread_id[row], "at {time} ns");
+                old.to = time;
+                old.end = Some(End {
+                    state: switches.old_state[row],
+                    reason: switches.old_wait_reason[row],
+                    rank: switches.old_rank.get(row),
+                    remaining_quantum: switches.old_remaining_quantum.get(row),
+                });
+                stays.push(old);
+                present = Some(Stay {
+                    thread: switches.new_thread_id[row],
+                    from: time,
+                    to: self.duration(),
+                    priority: switches.new_priority[row],
+                    end: None,
+                    ..old
+                });
+            }
+            stays.extend(present);
+        }
+        stays.sort_by_key(|stay| stay.from);
+        stays
+    }
+
+    /// A thread's waits for a processor. Each time that it is switched in it was either made ready
+    /// or had been switched out ready, so that both pair in their order.
+    pub fn ready_waits(&self, thread: u32, stays: &[Stay]) -> Vec<ReadyWait> {
+        let own = || stays.iter().filter(|stay| stay.thread == thread);
+        let mut ready: Vec<i64> = own()
+            .filter(|stay| stay.end.is_some_and(|end| end.state == READY))
+            .map(|stay| stay.to)
+            .collect();
+        for readies in &self.tables.ready_threads {
+            let rows = 0..readies.len();
+            ready.extend(
+                rows.filter(|row| readies.thread_id[*row] == thread)
+                    .map(|row| readies.time_ns[row]),
+            );
+        }
+        ready.sort_unstable();
+        own()
+            .zip(ready)
+            .map(|(stay, readied)| ReadyWait {
+                readied,
+                ran: stay.from,
+            })
+            .collect()
+    }
+
+    /// The processes that threads belong to.
+    pub fn process_of_threads(&self) -> HashMap<u32, u32> {
+        let threads = &self.tables.threads;
+        let pairs = threads.thread_id.iter().zip(&threads.process_id);
+        let idle = (0, 0);
+        pairs.map(|(t, p)| (*t, *p)).chain([idle]).collect()
+    }
+
+    /// The id of the thread of a name.
+    pub fn thread(&self, name: &str) -> u32 {
+        let threads = list(&self.truth["threads"]);
+        let thread = threads.iter().find(|thread| thread["name"] == name);
+        number(&thread.expect("a thread")["thread_id"]) as u32
+    }
+
+    /// Ids of the processes of a name.
+    pub fn processes(&self, name: &str) -> Vec<u32> {
+        let named = |process: &&Value| process["name"] == name;
+        list(&self.truth["processes"])
+            .iter()
+            .filter(named)
+            .map(|process| number(&process["id"]) as u32)
+            .collect()
+    }
+
+    /// The truth of a watched thread, by its process's name.
+    pub fn watched(&self, process: &str) -> &Value {
+        list(&self.truth["watched_threads"])
+            .iter()
+            .find(|watched| watched["process"]["name"] == process)
+            .expect("a watched thread")
+    }
+
+    /// The truth of a window.
+    pub fn window(&self, name: &str) -> &Value {
+        list(&self.truth["windows"])
+            .iter()
+            .find(|window| window["name"] == name)
+            .expect("a window")
+    }
+
+    /// Processor time of threads within a window of the truth, of all processes or of one's name.
+    pub fn window_cpu(&self, window: &str, process: Option<&str>) -> i64 {
+        list(&self.window(window)["process_cpu_ns"])
+            .iter()
+            .filter(|of| process.is_none_or(|name| of["name"] == name))
+            .map(|of| number(&of["cpu_ns"]))
+            .sum()
+    }
+
+    /// Moments of a kind: seconds, and the process's name.
+    pub fn moments(&self, what: &str) -> Vec<(f64, &str)> {
+        list(&self.truth["moments"])
+            .iter()
+            .filter(|moment| moment["what"] == what)
+            .map(|moment| {
+                let process = moment["process"]["name"].as_str().unwrap_or("");
+                (number(&moment["at_ns"]) as f64 / 1e9, process)
+            })
+            .collect()
+    }
+
+    /// `module!function` of a kernel address, by the images of the trace and the functions of the
+    /// truth.
+    pub fn kernel_function(&self, address: u64) -> Option<String> {
+        let images = &self.tables.images;
+        let row = (0..images.len()).find(|row| {
+            let base = images.base_address[*row];
+            (base..base + images.size_bytes[*row]).contains(&address)
+        })?;
+        let path = images.nt_path.get(row)?;
+        let rva = address - images.base_address[row];
+        let modules = list(&self.truth["modules"]);
+        let module = modules.iter().find(|module| module["path"] == path)?;
+        let function = list(&module["functions"]).iter().find(|function| {
+            let start = number(&function["rva"]) as u64;
+            (start..start + number(&function["size"]) as u64).contains(&rva)
+        })?;
+        let file = path.rsplit('\\').next()?;
+        Some(format!("{file}!{}", function["name"].as_str()?))
+    }
+
+    /// Events of a manifest provider, by id.
+    pub fn manifest_events(&self, provider: &str) -> BTreeMap<u16, u64> {
+        let mut counts = BTreeMap::new();
+        let mut events = self.trace.events();
+        while let Some(event) = events.next() {
+            if let (Some(of), Some(descriptor)) = (event.guid(), event.descriptor())
+                && of.to_string() == provider
+            {
+                *counts.entry(descriptor.id).or_default() += 1;
+            }
+        }
+        counts
+    }
+}
+
+/// A whole number of the truth.
+pub fn number(value: &Value) -> i64 {
+    value.as_i64().expect("a number")
+}
+
+/// A list of the truth.
+pub fn list(value: &Value) -> &Vec<Value> {
+    value.as_array().expect("a list")
+}
+
+/// Holds everything that both tell to each other: switches and samples of each thread, routines,
+/// and the ready waits, ranks and priorities of watched threads, exactly; processor time but for
+/// the clock's handling, which is not logged.
+pub fn assert_trace_tells_the_truth(run: &Run) {
+    let faults = run.trace.damage().faults();
+    assert!(faults.is_empty(), "{faults:?}");
+    let stays = run.stays();
+    assert_switches_and_samples_agree(run, &stays);
+    assert_routines_agree(run);
+    assert_watched_threads_agree(run, &stays);
+    assert_processor_time_agrees(run, &stays);
+}
+
+fn assert_switches_and_samples_agree(run: &Run, stays: &[Stay]) {
+    let mut switches: HashMap<u32, i64> = HashMap::new();
+    for stay in stays.iter().filter(|stay| stay.from > 0 || stay.thread > 0) {
+        *switches.entry(stay.thread).or_default() += 1;
+    }
+    for thread in list(&run.truth["threads"]) {
+        let id = number(&thread["thread_id"]) as u32;
+        let found = switches.get(&id).copied().unwrap_or(0);
+        assert_eq!(found, number(&thread["switches_in"]), "{thread}");
+    }
+    let processes = run.process_of_threads();
+    let mut samples: HashMap<u32, i64> = HashMap::new();
+    let rows = run.tables.samples.iter().flat_map(|of| &of.thread_id);
+    for thread in rows {
+        *samples.entry(processes[thread]).or_default() += 1;
+    }
+    for process in list(&run.truth["processes"]).iter().skip(1) {
+        let id = number(&process["id"]) as u32;
+        let found = samples.get(&id).copied().unwrap_or(0);
+        assert_eq!(found, number(&process["samples"]), "{process}");
+    }
+    let idle = samples.get(&0).copied().unwrap_or(0);
+    assert_eq!(idle, number(&run.truth["idle_samples"]));
+}
+
+/// Routines agree exactly, but for the clock's handling in the midst of them, which is not logged.
+fn assert_routines_agree(run: &Run) {
+    // Count, and nanoseconds with and without what ran inside.
+    type Sums = BTreeMap<String, (i64, i64, i64)>;
+    let mut found = Sums::new();
+    for rows in &run.tables.interrupts {
+        for row in 0..rows.len() {
+            let kind = match tables::Named::name(rows.kind.0[row]) {
+                "msi" => "isr",
+                kind => kind,
+            };
+            let sums = found.entry(kind.to_owned()).or_default();
+            sums.0 += 1;
+            sums.1 += rows.duration_ns.get(row).expect("known");
+            sums.2 += rows.exclusive_ns.get(row).expect("known");
+        }
+    }
+    let mut expected = Sums::new();
+    let routines = list(&run.window("trace")["routines"]);
+    for routine in routines.iter().filter(|routine| routine["cpu"].is_null()) {
+        let kind = routine["kind"].as_str().expect("a kind");
+        let sums = expected.entry(kind.to_owned()).or_default();
+        sums.0 += number(&routine["count"]);
+        sums.1 += number(&routine["inclusive_ns"]);
+        sums.2 += number(&routine["exclusive_ns"]);
+    }
+    let clock: i64 = (list(&run.truth["processors"]).iter())
+        .map(|cpu| number(&cpu["clock_ns"]))
+        .sum();
+    assert!(found.keys().eq(expected.keys()));
+    for ((kind, found), expected) in found.iter().zip(expected.values()) {
+        assert_eq!((found.0, found.1), (expected.0, expected.1), "{kind}");
+        assert!((0..=clock).contains(&(found.2 - expected.2)), "{kind}");
+    }
+}
+
+fn assert_watched_threads_agree(run: &Run, stays: &[Stay]) {
+    for watched in list(&run.truth["watched_threads"]) {
+        let id = number(&watched["thread_id"]) as u32;
+        let mut waits = run.ready_waits(id, stays);
+        assert_eq!(waits.len() as i64, number(&watched["ready_waits"]));
+        let total: i64 = waits.iter().map(ReadyWait::length).sum();
+        assert_eq!(total, number(&watched["ready_ns"]), "{watched}");
+        waits.sort_by_key(|wait| (std::cmp::Reverse(wait.length()), wait.readied));
+        for (wait, expected) in waits.iter().zip(list(&watched["longest_ready_waits"])) {
+            assert_eq!(wait.readied, number(&expected["readied_ns"]));
+            assert_eq!(wait.ran, number(&expected["ran_ns"]));
+        }
+        let mut ranks: BTreeMap<String, i64> = BTreeMap::new();
+        let own = stays.iter().filter(|stay| stay.thread == id);
+        for end in own.filter_map(|stay| stay.end) {
+            *ranks.entry(end.rank.unwrap().to_string()).or_default() += 1;
+        }
+        assert_eq!(serde_json::json!(ranks), watched["ranks_at_switch_out"]);
+    }
+}
+
+/// What the trace gives a processor's threads, less the routines that ran meanwhile, is what the
+/// model gave them, and at most what it spent on the clock more.
+fn assert_processor_time_agrees(run: &Run, stays: &[Stay]) {
+    for expected in list(&run.truth["processors"]) {
+        let cpu = number(&expected["cpu"]) as u16;
+        let clock = number(&expected["clock_ns"]);
+        let sum: i64 = ["thread_ns", "dpc_ns", "isr_ns", "idle_ns"]
+            .iter()
+            .map(|part| number(&expected[*part]))
+            .sum();
+        assert_eq!(sum + clock, run.duration(), "processor {cpu}");
+        let own: Vec<&Stay> = stays.iter().filter(|stay| stay.cpu == cpu).collect();
+        let busy: i64 = (own.iter().filter(|stay| stay.thread != 0))
+            .map(|stay| stay.to - stay.from)
+            .sum();
+        let mut interrupted = 0;
+        let rows = run
+            .tables
+            .interrupts
+            .iter()
+            .filter(|of| of.cpu.first() == Some(&cpu));
+        for rows in rows {
+            for row in 0..rows.len() {
+                let at = own.partition_point(|stay| stay.from < rows.end_ns[row]);
+                if at > 0 && own[at - 1].thread != 0 {
+                    interrupted += rows.exclusive_ns.get(row).expect("known");
+                }
+            }
+        }
+        let more = busy - interrupted - number(&expected["thread_ns"]);
+        assert!(
+            (0..=clock).contains(&more),
+            "processor {cpu}: {more} of {clock} ns"
+        );
+    }
+}

@@ -1,0 +1,193 @@
+//! Runs scenarios into memory, and finds their service routines and DPCs in the trace.
+
+use std::collections::BTreeMap;
+use std::io::Cursor;
+
+use events::kernel::InterruptKind;
+use serde_json::Value;
+use sim::scenario::{Override, Scenario};
+use sim::shipped;
+use tables::{ImageTracker, Options, Table, Tables};
+
+/// A scenario that has run.
+pub(crate) struct Run {
+    /// What really happened.
+    pub(crate) truth: Value,
+    /// The trace's bytes.
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Runs a scenario that ships, with settings over it.
+pub(crate) fn run_shipped(name: &str, seed: Option<u64>, settings: &[&str]) -> Run {
+    let text = shipped::text(name).expect("a scenario that ships");
+    run(name, text, seed, settings)
+}
+
+/// Runs the scenario of a text.
+pub(crate) fn run(name: &str, text: &str, seed: Option<u64>, settings: &[&str]) -> Run {
+    let named = |name: &str| shipped::text(name).map(str::to_owned);
+    let settings: Vec<_> = (settings.iter())
+        .map(|setting| Override::parse(setting).expect("a setting"))
+        .collect();
+    let scenario = Scenario::read(name, text, &named, &settings).expect("a scenario");
+    let out = Cursor::new(Vec::new());
+    let (out, truth) = sim::simulate(&scenario, seed, out, |_| true).expect("it runs");
+    Run {
+        truth: serde_json::to_value(truth).expect("truth is JSON"),
+        bytes: out.into_inner(),
+    }
+}
+
+/// One run of a routine, as the trace tells it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Routine {
+    /// `isr`, `dpc` or `threaded_dpc`.
+    pub(crate) kind: &'static str,
+    /// File of the module that the routine is in.
+    pub(crate) module: String,
+    pub(crate) cpu: u16,
+    pub(crate) start: i64,
+    pub(crate) end: i64,
+    /// Time that it ran itself, and in how many pieces.
+    pub(crate) exclusive: i64,
+    pub(crate) fragments: u64,
+}
+
+/// Sums over runs of routines: count, inclusive and exclusive nanoseconds, fragments.
+pub(crate) type Sums = (u64, i64, i64, u64);
+
+impl Run {
+    pub(crate) fn tables(&self, wanted: &[Table]) -> Tables {
+        let source = Box::new(self.bytes.clone());
+        let trace = etl::Trace::from_sources(vec![("memory".into(), source)]).expect("a trace");
+        let tables = tables::build(&trace, wanted, Options::default()).expect("nobody stops it");
+        assert!(tables.unreadable.is_empty(), "{:?}", tables.unreadable);
+        tables
+    }
+
+    /// All service routines and DPCs in the trace, those of each processor by their end.
+    pub(crate) fn routines(&self) -> Vec<Routine> {
+        let tables = self.tables(&[Table::Interrupts, Table::Images]);
+        let images = ImageTracker::new(&tables.images);
+        let mut modules: BTreeMap<u64, String> = BTreeMap::new();
+        let mut all = Vec::new();
+        for rows in &tables.interrupts {
+            // Routines that are inside none seen yet.
+            let mut ended: Vec<(i64, i64)> = Vec::new();
+            for row in 0..rows.end_ns.len() {
+                let (start, end) = (rows.start_ns.get(row).expect("begun"), rows.end_ns[row]);
+                let inner = ended.split_off(ended.partition_point(|(begun, _)| *begun < start));
+                let (exclusive, fragments) = pieces(start, end, &inner);
+                assert_eq!(
+                    rows.exclusive_ns.get(row),
+                    Some(exclusive),
+                    "{start} to {end}"
+                );
+                ended.push((start, end));
+                let address = rows.routine[row];
+                let module = modules.entry(address).or_insert_with(|| {
+                    let image = images.lookup(0, address, start).expect("a module");
+                    let path = tables.images.nt_path.get(image).expect("a path");
+                    path.rsplit('\\').next().expect("a file").to_owned()
+                });
+                all.push(Routine {
+                    kind: match rows.kind.0[row] {
+                        InterruptKind::Isr | InterruptKind::MessageIsr => "isr",
+                        InterruptKind::Dpc => "dpc",
+                        InterruptKind::ThreadedDpc => "threaded_dpc",
+                        other => panic!("{other:?} is never logged"),
+                    },
+                    module: module.clone(),
+                    cpu: rows.cpu[row],
+                    start,
+                    end,
+                    exclusive,
+                    fragments,
+                });
+            }
+        }
+        all
+    }
+
+    /// Asserts that the trace tells of every routine what the truth does, in each of its windows.
+    pub(crate) fn assert_routines_agree(&self) -> Vec<Routine> {
+        let routines = self.routines();
+        for window in self.truth["windows"].as_array().expect("windows") {
+            let from = window["from_ns"].as_i64().expect("a time");
+            let to = window["to_ns"].as_i64().expect("a time");
+            let mut found: BTreeMap<(String, String, u64), Sums> = BTreeMap::new();
+            for r in routines.iter().filter(|r| (from..to).contains(&r.end)) {
+                let key = (r.kind.to_owned(), r.module.to_lowercase(), r.cpu.into());
+                let sums = found.entry(key).or_default();
+                sums.0 += 1;
+                sums.1 += r.end - r.start;
+                sums.2 += r.exclusive;
+                sums.3 += r.fragments;
+            }
+            let mut told: BTreeMap<(String, String, u64), Sums> = BTreeMap::new();
+            for r in window["routines"].as_array().expect("routines") {
+                let Some(cpu) = r["cpu"].as_u64() else {
+                    continue;
+                };
+                let text = |field: &str| r[field].as_str().expect("text").to_owned();
+                let module = text("routine").split('!').next().map(str::to_lowercase);
+                let sums = told
+                    .entry((text("kind"), module.expect("a module"), cpu))
+                    .or_default();
+                let number = |field: &str| r[field].as_i64().expect("a number");
+                sums.0 += number("count") as u64;
+                sums.1 += number("inclusive_ns");
+                sums.2 += number("exclusive_ns");
+                sums.3 += number("fragments") as u64;
+            }
+            assert_eq!(found, told, "window {}", window["name"]);
+        }
+        routines
+    }
+
+    /// A routine's sums over all processors in a window, as the truth tells them.
+    pub(crate) fn sums(&self, window: &str, routine: &str) -> Sums {
+        let all = self.window(window)["routines"]
+            .as_array()
+            .expect("routines");
+        let of = |r: &&Value| r["routine"] == routine && r["cpu"].is_null();
+        let r = all
+            .iter()
+            .find(of)
+            .unwrap_or_else(|| panic!("no {routine}"));
+        let number = |field: &str| r[field].as_i64().expect("a number");
+        (
+            number("count") as u64,
+            number("inclusive_ns"),
+            number("exclusive_ns"),
+            number("fragments") as u64,
+        )
+    }
+
+    pub(crate) fn window(&self, name: &str) -> &Value {
+        let windows = self.truth["windows"].as_array().expect("windows");
+        windows
+            .iter()
+            .find(|w| w["name"] == name)
+            .expect("a window")
+    }
+}
+
+/// What is left of a time without those inside it, and in how many pieces.
+fn pieces(start: i64, end: i64, inner: &[(i64, i64)]) -> (i64, u64) {
+    let mut inner = inner.to_vec();
+    inner.sort_unstable();
+    inner.push((end, end));
+    let (mut at, mut time, mut count) = (start, 0, 0);
+    for (from, to) in inner {
+        time += from - at;
+        count += u64::from(from > at);
+        at = to;
+    }
+    (time, count)
+}
+
+/// Whether two amounts differ by less than a share of the second.
+pub(crate) fn is_near(found: f64, expected: f64, share: f64) -> bool {
+    (found - expected).abs() <= share * expected
+}
