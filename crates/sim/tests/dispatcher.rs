@@ -168,6 +168,39 @@ fn rank_goes_before_priority_and_every_processor_sees_it_change() {
 }
 
 #[test]
+fn a_capped_group_waits_for_the_next_generation() {
+    let run = run(r#"
+        title = "t"
+        duration = "250ms"
+        machine.processors = 2
+        machine.threads_per_core = 1
+        scheduler.generation = "100ms"
+        group = [ { name = "job", rate_cap = "25%" } ]
+        [[process]]
+        name = "job.exe"
+        group = "job"
+        thread = [
+          { name = "job 0", affinity = [0], program = [ { run = "1s" } ] },
+          { name = "job 1", affinity = [1], program = [ { run = "1s" } ] },
+        ]
+    "#);
+    // A quarter of 200 ms of processor time, used by two at once.
+    for cpu in [0, 1] {
+        let name = format!("job {cpu}");
+        let expected = [
+            (name.as_str(), 0, 25),
+            ("idle", 25, 100),
+            (name.as_str(), 100, 125),
+            ("idle", 125, 200),
+            (name.as_str(), 200, 225),
+            ("idle", 225, 250),
+        ];
+        let found = course(&run, cpu, &[&name]);
+        assert_eq!(found, owned(&expected), "processor {cpu}");
+    }
+}
+
+#[test]
 fn processors_are_idle_while_the_machine_is_suspended() {
     let run = run(r#"
         title = "t"

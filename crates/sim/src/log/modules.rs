@@ -90,13 +90,6 @@ pub(crate) struct Module {
     by_name: HashMap<String, usize>,
 }
 
-impl Module {
-    /// A module of the kernel.
-    pub(crate) fn is_kernel(&self) -> bool {
-        self.is_kernel
-    }
-}
-
 /// All modules and stacks of a machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Modules {

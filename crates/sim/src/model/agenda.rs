@@ -35,6 +35,8 @@ pub(crate) enum Due {
     Generation,
     /// The scan for threads that starve.
     StarvationScan,
+    /// A process begins.
+    ProcessStart(u16),
     /// A thread begins.
     ThreadStart(ThreadId),
     /// The ranks of groups have changed.

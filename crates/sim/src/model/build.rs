@@ -18,19 +18,19 @@ use super::program::{Instruction, Object, Op, Program};
 use super::ready_queue::ReadyQueue;
 use super::thread::{Process, Queue, State, Thread};
 use super::{
-    Body, BodyId, IDLE, Labels, Model, ProcessId, RoutineId, RunError, Site, Source, ThreadId,
-    Turn, Turns,
+    Body, BodyId, IDLE, Labels, Model, ProcessId, ProcessLabel, RoutineId, RunError, Site, Source,
+    ThreadId, Turn, Turns,
 };
 use crate::clock::{ClockInterrupt, DEFAULT_PERIOD};
 use crate::flow::Flow as Tuple;
-use crate::log::{Computer, Cpu, Log, Modules};
+use crate::log::{Computer, Cpu, DiskAction, Log, Modules, User};
 use crate::quantity::Nanoseconds;
 use crate::quantum::{IDLE_CLASS_UNITS, Win32PrioritySeparation};
 use crate::random::Random;
 use crate::rss::four_tuple_hash;
 use crate::scenario::{
-    self, Amount, Document, Fault, Frames, Name, PriorityClass, Routine, Step, ThreadSpec, Verb,
-    WaitReason,
+    self, Account, Amount, Document, Fault, Frames, Name, PriorityClass, Routine, Step, ThreadSpec,
+    Verb, WaitReason,
 };
 use crate::time::{NEVER, Time, TimeBase};
 use crate::topology::Topology;
@@ -38,7 +38,7 @@ use crate::truth::{DiskSums, FlowSums, Gap, ProcessorTime, Truth, Watched, Windo
 use crate::windows::Windows;
 
 /// Process 0 is the Idle process, whose only thread is every processor's idle thread.
-const IDLE_PROCESS: ProcessId = 0;
+pub(crate) const IDLE_PROCESS: ProcessId = 0;
 /// The System process, which every machine has.
 pub(crate) const SYSTEM: ProcessId = 1;
 const SYSTEM_PID: u32 = 4;
@@ -333,7 +333,13 @@ impl<'a> Builder<'a> {
     fn add_processes(&mut self) -> Result<(), Fault> {
         self.add_process(IDLE_PROCESS as u32, "Idle", None, false)?;
         self.add_process(SYSTEM_PID, "System", None, false)?;
-        self.labels.processes = vec![(u32::MAX, String::new(), 0), (0, String::new(), 8)];
+        self.labels.processes = [u32::MAX, 0]
+            .map(|session| ProcessLabel {
+                session,
+                command_line: String::new(),
+                user: User::LocalSystem,
+            })
+            .into();
         let mut focused = false;
         for (n, spec) in self.document.processes.iter().enumerate() {
             let group = match &spec.group {
@@ -362,15 +368,26 @@ impl<'a> Builder<'a> {
             let is_idle = spec.class == PriorityClass::Idle;
             let process = self.add_process(id, &spec.name, group, is_idle)?;
             self.processes[process].foreground = spec.focus;
-            let command_line = spec.command_line.clone().unwrap_or_default();
-            self.labels
-                .processes
-                .push((spec.session, command_line, spec.class.base()));
+            self.processes[process].starts = spec.start.map(|at| self.base.ticks(at.0));
+            self.processes[process].alive = spec.start.is_none();
+            self.labels.processes.push(ProcessLabel {
+                session: spec.session,
+                command_line: spec.command_line.clone().unwrap_or_default(),
+                user: match spec.user {
+                    Account::Person => User::Person,
+                    Account::System => User::LocalSystem,
+                    Account::LocalService => User::LocalService,
+                    Account::NetworkService => User::NetworkService,
+                },
+            });
             let map = |error: crate::log::FrameError| {
                 Fault::of("name", error.to_string()).member("process", n)
             };
             self.modules.map(Some(id), &spec.name).map_err(map)?;
             self.modules.map(Some(id), "ntdll.dll").map_err(map)?;
+            if let Some(name) = &spec.service {
+                self.labels.services.push((process, name.clone()));
+            }
             if let Some(path) = &spec.path {
                 self.modules
                     .set_path(Some(id), &spec.name, path)
@@ -393,6 +410,8 @@ impl<'a> Builder<'a> {
             name: name.to_owned(),
             group,
             is_idle_class,
+            starts: None,
+            alive: true,
             foreground: false,
             frozen: false,
             messages,
@@ -436,7 +455,7 @@ impl<'a> Builder<'a> {
     ) -> Result<(), Fault> {
         let priority = thread.priority.unwrap_or(spec.class.base());
         let affinity = match &thread.affinity {
-            None => CpuSet::first(self.topology.processors().len()),
+            None => self.usual_affinity(process),
             Some(cpus) => cpus.iter().map(|cpu| usize::from(*cpu)).collect(),
         };
         let owner = self.owner(process);
@@ -490,6 +509,19 @@ impl<'a> Builder<'a> {
         let others = (0..places.len()).filter(|c| places[*c].smt_sibling);
         let order: Vec<usize> = firsts.chain(others).collect();
         order[(process * 3 + nth) % order.len()]
+    }
+
+    /// The processors that a process's threads may use: since Windows 11 all of them, before that
+    /// those of one processor group, which processes get in turn ("Processor Groups", Windows
+    /// documentation).
+    fn usual_affinity(&self, process: ProcessId) -> CpuSet {
+        let places = self.topology.processors();
+        let groups = 1 + places.iter().map(|place| place.group).max().unwrap_or(0);
+        let own = (process % usize::from(groups)) as u16;
+        let spans_groups = self.document.machine.windows >= Windows::Eleven23H2;
+        (0..places.len())
+            .filter(|c| spans_groups || places[*c].group == own)
+            .collect()
     }
 
     fn add_thread(
@@ -644,12 +676,21 @@ impl<'a> Builder<'a> {
                     let disk = self.disk(*disk)?;
                     let file = file.as_ref().map_or(0, |file| self.file(file));
                     push(Op::Transfer {
-                        write: *write,
+                        action: match write {
+                            true => DiskAction::Write,
+                            false => DiskAction::Read,
+                        },
                         bytes: bytes.0 as u32,
                         disk,
                         file,
                     });
                 }
+                Verb::Flush(disk) => push(Op::Transfer {
+                    action: DiskAction::Flush,
+                    bytes: 0,
+                    disk: self.disk(*disk)?,
+                    file: 0,
+                }),
                 Verb::Fault { bytes, disk, file } => {
                     let disk = self.disk(*disk)?;
                     let file = self.file(file);
@@ -1071,6 +1112,7 @@ impl<'a> Builder<'a> {
                 importance: device.importance,
                 target: device.target.map(usize::from),
                 threaded: device.threaded,
+                timer: device.timer,
                 sets,
                 when: random("device"),
                 isr_random: random("isr"),
@@ -1109,11 +1151,8 @@ impl<'a> Builder<'a> {
         let generation = self.base.ticks(scheduler.generation.0).max(1) * count;
         let mut groups = Vec::new();
         for group in &self.document.groups {
-            let cap = group
-                .rate_cap
-                .map(|share| (generation as f64 * share.get()) as Time);
+            let cap = (group.rate_cap).map(|share| (generation as f64 * share.get()) as Time);
             let mut new = Group {
-                name: group.name.clone(),
                 bias: group.bias,
                 background: group.background,
                 used: 0,

@@ -66,6 +66,7 @@ pub(crate) struct Device {
     pub(crate) importance: Importance,
     pub(crate) target: Option<usize>,
     pub(crate) threaded: bool,
+    pub(crate) timer: bool,
     pub(crate) sets: Option<usize>,
     pub(crate) when: Random,
     pub(crate) isr_random: Random,
@@ -80,7 +81,10 @@ impl<W: Write + Seek> Model<W> {
         let next = state
             .pace
             .next(self.now, |ns| base.ticks(ns), &mut state.when);
-        if let Some(next) = next {
+        if let Some(mut next) = next {
+            if state.timer {
+                next = self.clock.next_interrupt(next);
+            }
             self.agenda.push(next, Due::Device(device as u16));
         }
     }
@@ -123,13 +127,11 @@ impl<W: Write + Seek> Model<W> {
             return;
         };
         let takes = self.base.ticks(dpc.cost.sample(&mut state.dpc_random).0);
-        let work = Work::new(
-            Kind::Dpc,
-            dpc.routine,
-            dpc.body,
-            takes,
-            Then::DeviceDone(device),
-        );
+        let kind = match state.timer {
+            true => Kind::TimerDpc,
+            false => Kind::Dpc,
+        };
+        let work = Work::new(kind, dpc.routine, dpc.body, takes, Then::DeviceDone(device));
         let target = state.target.unwrap_or(c);
         if state.threaded {
             self.queue_threaded_dpc(target, work, by);

@@ -6,6 +6,7 @@ use std::io::{Seek, Write};
 use super::interrupt::{Kind, Then, Work};
 use super::thread::State;
 use super::{Due, Model, Readier, Source, ThreadId};
+use crate::log::DiskAction;
 use crate::random::Random;
 use crate::scenario::Amount;
 use crate::scenario::Importance;
@@ -28,7 +29,7 @@ pub(crate) enum Purpose {
 /// A transfer, queued or under way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
-    pub(crate) write: bool,
+    pub(crate) action: DiskAction,
     pub(crate) bytes: u32,
     /// File, by the index of its name; 0 is none.
     pub(crate) file: u32,
@@ -42,14 +43,14 @@ pub(crate) struct Transfer {
 
 impl Transfer {
     pub(crate) fn new(
-        write: bool,
+        action: DiskAction,
         bytes: u32,
         file: u32,
         purpose: Purpose,
         paging: bool,
     ) -> Transfer {
         Transfer {
-            write,
+            action,
             bytes,
             file,
             purpose,
@@ -160,7 +161,13 @@ impl<W: Write + Seek> Model<W> {
         if self.disks.is_empty() {
             return self.place(t, false, c);
         }
-        let transfer = Transfer::new(false, STACK_BYTES, self.page_file, Purpose::Stack(t), true);
+        let transfer = Transfer::new(
+            DiskAction::Read,
+            STACK_BYTES,
+            self.page_file,
+            Purpose::Stack(t),
+            true,
+        );
         self.transfer(c, 0, transfer);
     }
 }

@@ -332,6 +332,9 @@ impl<W: Write + Seek> Model<W> {
         if new != IDLE && self.threads[new].watched {
             self.truth_ran(new);
         }
+        if let Some(group) = self.processes[self.threads[old].process].group {
+            self.look_after(group);
+        }
     }
 
     /// The processor's thread stops although it could go on: it is ready again.
@@ -428,17 +431,45 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
+    /// The processors that run threads of a group.
+    pub(crate) fn users_of(&self, group: GroupId) -> impl Iterator<Item = usize> {
+        let of = |t: ThreadId| self.processes[self.threads[t].process].group;
+        (0..self.cpus.len()).filter(move |c| of(self.cpus[*c].thread) == Some(group))
+    }
+
+    /// Brings a group's use and rank up to date: whether what runs of it is to be looked at again.
+    pub(crate) fn group_changed(&mut self, group: GroupId) -> bool {
+        for c in 0..self.cpus.len() {
+            let process = self.threads[self.cpus[c].thread].process;
+            if self.processes[process].group == Some(group) {
+                self.advance(c);
+            }
+        }
+        let group = &mut self.groups[group];
+        group.update() || group.is_capped()
+    }
+
+    /// A thread of a group stopped: the processors that run others of it have more time until its
+    /// rank changes, or were left to look after it.
+    fn look_after(&mut self, group: GroupId) {
+        let users: Vec<usize> = self.users_of(group).collect();
+        for c in users {
+            self.advance(c);
+            self.schedule(c);
+        }
+    }
+
     /// The rank of the running thread's group changed, or its cap is reached.
     pub(crate) fn rank_changed(&mut self, c: usize, group: GroupId) {
         let t = self.cpus[c].thread;
         if self.groups[group].is_capped() {
             self.groups[group].held.push(t);
             self.block(c, WaitReason::WrCpuRateControl);
-            return;
+        } else {
+            self.yield_to_better(c);
         }
         // Other processors may run or queue threads of the group too.
         self.agenda.push(self.now, Due::Ranks);
-        self.yield_to_better(c);
     }
 
     /// What runs may no longer be what goes first: the rank or priority has changed for the worse.

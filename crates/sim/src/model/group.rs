@@ -11,7 +11,6 @@ use crate::time::Time;
 /// A scheduling group.
 #[derive(Debug)]
 pub(crate) struct Group {
-    pub(crate) name: String,
     /// Ranks added while its process is in the background.
     pub(crate) bias: u8,
     pub(crate) background: bool,
@@ -73,7 +72,6 @@ mod tests {
 
     fn group() -> Group {
         Group {
-            name: "app".into(),
             bias: 2,
             background: false,
             used: 0,

@@ -32,6 +32,7 @@ pub(crate) enum Kind {
     /// Service routine of a message-signalled interrupt: vector and message.
     MessageIsr(u16, u32),
     Dpc,
+    TimerDpc,
     ThreadedDpc,
     /// The kernel's own handling of the clock, which is not logged.
     Clock,
@@ -45,7 +46,7 @@ impl Kind {
     fn level(self) -> u8 {
         match self {
             Kind::LineIsr(vector) | Kind::MessageIsr(vector, _) => (vector >> 4) as u8,
-            Kind::Dpc | Kind::ThreadedDpc => DPC_LEVEL,
+            Kind::Dpc | Kind::TimerDpc | Kind::ThreadedDpc => DPC_LEVEL,
             Kind::Clock => CLOCK_LEVEL,
         }
     }

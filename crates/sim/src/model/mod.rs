@@ -14,6 +14,7 @@ mod disk;
 mod dispatcher;
 mod group;
 mod interrupt;
+mod lives;
 mod network;
 mod processor;
 mod program;
@@ -28,7 +29,7 @@ use std::io::{Seek, Write};
 use etl::write::WriteError;
 
 use crate::clock::ClockInterrupt;
-use crate::log::{Log, Modules, StackId};
+use crate::log::{Log, Modules, StackId, User};
 use crate::quantum::Quantum;
 use crate::scenario::Amount;
 use crate::scenario::Scheduler;
@@ -180,8 +181,9 @@ pub(crate) struct Model<W> {
 /// Names that only the log and the truth need.
 #[derive(Debug, Default)]
 pub(crate) struct Labels {
-    /// Session, command line and base priority of each process.
-    pub(crate) processes: Vec<(u32, String, u8)>,
+    pub(crate) processes: Vec<ProcessLabel>,
+    /// Which process hosts which service.
+    pub(crate) services: Vec<(ProcessId, String)>,
     pub(crate) threads: Vec<String>,
     /// `module!function` of each routine.
     pub(crate) routines: Vec<String>,
@@ -189,6 +191,14 @@ pub(crate) struct Labels {
     pub(crate) parts: Vec<Vec<String>>,
     pub(crate) flows: Vec<String>,
     pub(crate) files: Vec<String>,
+}
+
+/// What the log tells of a process beside its name and id.
+#[derive(Debug)]
+pub(crate) struct ProcessLabel {
+    pub(crate) session: u32,
+    pub(crate) command_line: String,
+    pub(crate) user: User,
 }
 
 /// What came out of a run.
@@ -314,6 +324,7 @@ impl<W: Write + Seek> Model<W> {
                 self.agenda
                     .push(self.now + self.base.ticks(1_000_000_000), due);
             }
+            Due::ProcessStart(p) => self.process_starts(usize::from(p)),
             Due::ThreadStart(t) => self.thread_starts(t),
             Due::Ranks => self.compare_all(),
             Due::Skew(cpu, ahead) => self.log.skew(cpu, ahead),

@@ -96,7 +96,7 @@ impl<W: Write + Seek> Model<W> {
             work.left = work.left.saturating_sub(elapsed);
             *match work.kind {
                 Kind::LineIsr(_) | Kind::MessageIsr(..) => &mut used.isrs,
-                Kind::Dpc | Kind::ThreadedDpc => &mut used.dpcs,
+                Kind::Dpc | Kind::TimerDpc | Kind::ThreadedDpc => &mut used.dpcs,
                 Kind::Clock => &mut used.clock,
             } += elapsed;
         } else if cpu.thread == IDLE {
@@ -179,12 +179,12 @@ impl<W: Write + Seek> Model<W> {
         } else if thread.stop.is_some_and(|(stop, _)| stop <= now) {
             self.stop_loop(t);
         } else if let Some(group) = self.processes[thread.process].group
-            && (self.groups[group].update() || self.groups[group].is_capped())
+            && self.group_changed(group)
         {
             self.rank_changed(c, group);
-        } else if thread.burst == 0 {
+        } else if self.threads[t].burst == 0 {
             self.run_program(c);
-        } else if thread.quantum <= 0 && self.cpus[c].quantum_end <= now {
+        } else if self.threads[t].quantum <= 0 && self.cpus[c].quantum_end <= now {
             self.end_quantum(c);
         } else if self.cpus[c].slice_end <= now {
             self.end_slice(c);
@@ -195,7 +195,7 @@ impl<W: Write + Seek> Model<W> {
     }
 
     /// Works out when the processor next needs attention.
-    fn schedule(&mut self, c: usize) {
+    pub(crate) fn schedule(&mut self, c: usize) {
         let now = self.now;
         let cpu = &mut self.cpus[c];
         let next = if now < cpu.awake_at {
@@ -217,12 +217,14 @@ impl<W: Write + Seek> Model<W> {
                 next = next.min(stop);
             }
             if let Some(group) = self.processes[thread.process].group {
-                next = next.min(now + self.groups[group].room());
+                // All that run its threads use it up; whoever began last looks after it.
+                let users = self.users_of(group).count().max(1) as Time;
+                next = next.min(now + self.groups[group].room().div_ceil(users));
             }
             next
         };
-        if next != cpu.next {
-            cpu.next = next;
+        if next != self.cpus[c].next {
+            self.cpus[c].next = next;
             if next != NEVER {
                 self.agenda.push(next, Due::Processor(c as u16));
             }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::disk::{Purpose, Transfer};
 use super::thread::State;
 use super::{BodyId, Due, IDLE, Model, Readier};
+use crate::log::DiskAction;
 use crate::scenario::{Amount, WaitReason};
 use crate::time::Time;
 
@@ -34,7 +35,7 @@ pub(crate) enum Op {
     },
     Release(usize),
     Transfer {
-        write: bool,
+        action: DiskAction,
         bytes: u32,
         disk: usize,
         file: u32,
@@ -183,7 +184,7 @@ impl<W: Write + Seek> Model<W> {
                 true
             }
             Op::Transfer {
-                write,
+                action,
                 bytes,
                 disk,
                 file,
@@ -192,14 +193,18 @@ impl<W: Write + Seek> Model<W> {
                 self.transfer(
                     c,
                     *disk,
-                    Transfer::new(*write, *bytes, *file, purpose, false),
+                    Transfer::new(*action, *bytes, *file, purpose, false),
                 );
                 self.block(c, WaitReason::Executive)
             }
             Op::Fault { bytes, disk, file } => {
                 self.threads[t].waiting_since = self.now;
                 let purpose = Purpose::Thread(t);
-                self.transfer(c, *disk, Transfer::new(false, *bytes, *file, purpose, true));
+                self.transfer(
+                    c,
+                    *disk,
+                    Transfer::new(DiskAction::Read, *bytes, *file, purpose, true),
+                );
                 self.block(c, WaitReason::WrPageIn)
             }
             Op::FaultDone { bytes, file } => {
@@ -363,7 +368,7 @@ impl<W: Write + Seek> Model<W> {
         let t = self.cpus[c].thread;
         debug_assert_ne!(t, IDLE);
         self.threads[t].state = State::Terminated;
-        self.log_thread_end(c, t);
+        self.thread_ends(c, t);
         self.switch(c, None, WaitReason::WrTerminated);
     }
 }

@@ -41,12 +41,6 @@ impl ReadyQueue {
         self.summary.checked_ilog2().map(|priority| priority as u8)
     }
 
-    /// The first thread of the highest priority, which stays.
-    #[inline]
-    pub(crate) fn front(&self) -> Option<ThreadId> {
-        self.lists[usize::from(self.best()?)].front().copied()
-    }
-
     /// Takes the first thread of the highest priority.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<ThreadId> {

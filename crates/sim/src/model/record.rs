@@ -6,18 +6,19 @@ use std::io::{Seek, Write};
 use super::build::SYSTEM;
 use super::disk::{Purpose, Transfer};
 use super::interrupt::{Kind, Work};
+use super::lives::SYSTEM_THREAD;
 use super::network::Delivery;
 use super::thread::State;
-use super::{BodyId, Due, IDLE, Labels, Model, Outcome, ProcessId, Readier, RunError, ThreadId};
+use super::{BodyId, Due, IDLE, Model, ProcessId, Readier, ThreadId};
 use crate::flow::Flow as Tuple;
 use crate::frame::{Frame, Transport};
 use crate::log::{
     ContextSwitch, Direction, DiskAction, DiskRequest, Dpc, DpcKind, EventKind, HardFault, Isr,
-    Life, Process, ReadyThread, Running, Sample, Stack, Switched, Thread, Traffic, User, Who,
+    ReadyThread, Running, Sample, Stack, Switched, Traffic, Who,
 };
-use crate::scenario::{Amount, Document, WaitReason};
+use crate::scenario::WaitReason;
 use crate::time::Time;
-use crate::truth::{HeldBy, Names, ReadyWait, RoutineKey, ThreadSums, Wait};
+use crate::truth::{HeldBy, ReadyWait, RoutineKey, Wait};
 
 /// Nominal clock tick: what a thread's wait time is counted in.
 const TICK_NS: u64 = 15_625_000;
@@ -33,217 +34,9 @@ const WORKING: u32 = 1;
 const SLEEPING: u32 = 4;
 
 impl<W: Write + Seek> Model<W> {
-    // The beginning and the end.
-
-    /// Puts everything that happens by itself on the agenda.
-    pub(crate) fn plan(&mut self, document: &Document, starts: &[(ThreadId, Amount)]) {
-        self.file_keys = (0..self.labels.files.len())
-            .map(|file| self.log.file(&nt_path(&self.labels.files[file])))
-            .collect();
-        for (t, start) in starts {
-            let ns = start.sample(&mut self.threads[*t].random).0;
-            self.agenda.push(self.base.ticks(ns), Due::ThreadStart(*t));
-        }
-        for device in 0..self.devices.len() {
-            self.device_next(device);
-        }
-        for flow in 0..self.flows.len() {
-            self.flow_next(flow);
-            let bytes = self.flows[flow].bytes;
-            for block in 0..self.flows[flow].window {
-                // One after the other, as a link would bring them.
-                let at = self.flow_begin(document, flow) + Time::from(block);
-                self.agenda.push(at, Due::Answer(flow as u16, bytes));
-            }
-        }
-        for (action, said) in document.actions.iter().enumerate() {
-            self.agenda
-                .push(self.base.ticks(said.time.0), Due::Action(action as u16));
-        }
-        if let Some(interval) = self
-            .sampling
-            .filter(|_| self.log.records(EventKind::Sample))
-        {
-            let cpus = self.cpus.len() as Time;
-            for c in 0..cpus {
-                // Processors are not sampled all at once.
-                self.agenda
-                    .push(interval + interval * c / cpus, Due::Sample(c as u16));
-            }
-        }
-        if !self.groups.is_empty() {
-            self.agenda.push(self.generation, Due::Generation);
-        }
-        self.agenda
-            .push(self.base.ticks(1_000_000_000), Due::StarvationScan);
-        for loss in &document.trouble.lose {
-            let time = self.base.ticks(loss.from.0)..self.base.ticks(loss.to.0);
-            self.log.lose(time, loss.cpus.as_deref());
-        }
-        for skew in &document.trouble.skew {
-            let ahead = self.base.ticks(skew.ahead.0);
-            self.agenda
-                .push(self.base.ticks(skew.from.0), Due::Skew(skew.cpu, ahead));
-        }
-    }
-
-    fn flow_begin(&self, document: &Document, flow: usize) -> Time {
-        self.base.ticks(document.flows[flow].from.0).max(1)
-    }
-
-    /// Tells what is there when the trace begins. Threads that begin later are not.
-    pub(crate) fn start(&mut self) {
-        for p in 0..self.processes.len() {
-            self.log_process(p, Life::RundownStart);
-        }
-        self.log
-            .images(0, 0, Life::RundownStart, 0, Who::NOBODY, None);
-        for p in SYSTEM + 1..self.processes.len() {
-            let id = self.processes[p].id;
-            self.log
-                .images(0, 0, Life::RundownStart, id, Who::NOBODY, None);
-        }
-        let begun: Vec<ThreadId> = (IDLE + 1..self.threads.len()).collect();
-        for t in begun {
-            self.log_thread(t, Life::RundownStart, Who::NOBODY);
-        }
-    }
-
-    /// A thread begins to run its program. It was there before.
-    pub(crate) fn thread_starts(&mut self, t: ThreadId) {
-        let c = self.threads[t].last_cpu;
-        self.advance(c);
-        let by = Readier {
-            cpu: c,
-            in_dpc: false,
-            body: self.clock_body,
-        };
-        self.threads[t].state = State::Waiting;
-        self.end_wait(t, 0, by);
-        self.wake(c);
-        self.settle(c);
-        if self.now < self.cpus[c].awake_at {
-            self.agenda.push(self.cpus[c].awake_at, Due::Poke(c as u16));
-        }
-    }
-
-    /// Tells what is there when the trace ends, and gives everything back.
-    pub(crate) fn record_end(mut self) -> Result<Outcome<W>, RunError> {
-        let end = self.end;
-        for t in IDLE + 1..self.threads.len() {
-            if self.threads[t].state != State::Terminated {
-                self.log_thread(t, Life::RundownEnd, Who::NOBODY);
-            }
-        }
-        for p in 0..self.processes.len() {
-            self.log_process(p, Life::RundownEnd);
-        }
-        self.log
-            .images(0, end, Life::RundownEnd, 0, Who::NOBODY, None);
-        for p in SYSTEM + 1..self.processes.len() {
-            let id = self.processes[p].id;
-            self.log
-                .images(0, end, Life::RundownEnd, id, Who::NOBODY, None);
-        }
-        let modules = self.log.modules().clone();
-        let finished = self.log.finish(end)?;
-        let Labels {
-            threads: names,
-            routines,
-            flows,
-            ..
-        } = &self.labels;
-        let threads = self.threads.iter().zip(names);
-        let names = Names {
-            base: self.base,
-            end,
-            processes: (self.processes.iter())
-                .map(|process| (process.id, process.name.as_str()))
-                .collect(),
-            threads: threads
-                .map(|(thread, name)| ThreadSums {
-                    id: thread.id,
-                    process: thread.process,
-                    name,
-                    cpu: thread.cpu_time,
-                    switches: thread.switches,
-                })
-                .collect(),
-            routines,
-            flows,
-            disks: self.disks.iter().map(|disk| disk.number).collect(),
-            parts: &self.labels.parts,
-            quantum: self.quantum,
-            units: (self.processes.iter().skip(SYSTEM))
-                .map(|process| self.turns.of(process).units)
-                .collect(),
-        };
-        Ok(Outcome {
-            sections: self.truth.sections(&names),
-            out: finished.out,
-            events: finished.events,
-            lost: finished.lost,
-            counts: finished.counts,
-            modules,
-        })
-    }
-
-    fn log_process(&mut self, p: ProcessId, life: Life) {
-        let process = &self.processes[p];
-        let (session, command_line, _) = &self.labels.processes[p];
-        let facts = Process {
-            id: process.id,
-            parent: if p > SYSTEM {
-                self.processes[SYSTEM].id
-            } else {
-                0
-            },
-            session: *session,
-            user: if p > SYSTEM {
-                User::Person
-            } else {
-                User::LocalSystem
-            },
-            image: &process.name,
-            command_line,
-            package: "",
-        };
-        self.log
-            .process(0, self.now, life, &facts, Who::NOBODY, None);
-    }
-
-    fn log_thread(&mut self, t: ThreadId, life: Life, by: Who) {
-        let thread = &self.threads[t];
-        let place = self.topology[thread.ideal];
-        let first = self
-            .topology
-            .iter()
-            .position(|other| other.group == place.group);
-        let facts = Thread {
-            who: self.who(t),
-            base_priority: thread.base,
-            affinity: thread.affinity.mask(first.unwrap_or(0), 64),
-            start_address: self.bodies[thread.home].parts[0].address,
-            service_tag: 0,
-            name: &self.labels.threads[t],
-        };
-        let cpu = if by == Who::NOBODY {
-            0
-        } else {
-            thread.last_cpu
-        };
-        self.log
-            .thread(cpu as u16, self.now, life, &facts, by, None);
-    }
-
-    pub(crate) fn log_thread_end(&mut self, c: usize, t: ThreadId) {
-        let by = self.who(self.cpus[c].thread);
-        self.log_thread(t, Life::End, by);
-    }
-
     // Threads.
 
-    fn who(&self, t: ThreadId) -> Who {
+    pub(crate) fn who(&self, t: ThreadId) -> Who {
         let thread = &self.threads[t];
         Who {
             process: self.processes[thread.process].id,
@@ -381,7 +174,7 @@ impl<W: Write + Seek> Model<W> {
                 .get(part)
                 .map_or(0, |site| site.address),
             thread: thread.id,
-            in_dpc: matches!(kind, Some(Kind::Dpc)),
+            in_dpc: matches!(kind, Some(Kind::Dpc | Kind::TimerDpc)),
             in_isr: kind.is_some_and(Kind::is_isr),
             priority: thread.priority,
             rank: self.rank(t),
@@ -425,6 +218,7 @@ impl<W: Write + Seek> Model<W> {
                 self.log.isr(cpu, self.now, &isr(vector, Some(message)));
             }
             Kind::Dpc => self.log.dpc(cpu, self.now, &dpc(DpcKind::Regular)),
+            Kind::TimerDpc => self.log.dpc(cpu, self.now, &dpc(DpcKind::Timer)),
             Kind::ThreadedDpc => self.log.dpc(cpu, self.now, &dpc(DpcKind::Threaded)),
         }
     }
@@ -434,6 +228,7 @@ impl<W: Write + Seek> Model<W> {
             Kind::Clock => return,
             Kind::LineIsr(_) | Kind::MessageIsr(..) => "isr",
             Kind::Dpc => "dpc",
+            Kind::TimerDpc => "timer_dpc",
             Kind::ThreadedDpc => "threaded_dpc",
         };
         let inclusive = self.base.ns_between(work.began, self.now);
@@ -472,14 +267,11 @@ impl<W: Write + Seek> Model<W> {
             // The kernel's own thread brings stacks back.
             Purpose::Stack(_) => Who {
                 process: self.processes[SYSTEM].id,
-                thread: 8,
+                thread: SYSTEM_THREAD,
             },
         };
         DiskRequest {
-            action: match transfer.write {
-                true => DiskAction::Write,
-                false => DiskAction::Read,
-            },
+            action: transfer.action,
             disk: self.disks[disk].number,
             irp: 0xFFFF_B000_0000_0000 + transfer.id * 0x200,
             by,
@@ -509,9 +301,10 @@ impl<W: Write + Seek> Model<W> {
     pub(crate) fn truth_disk(&mut self, disk: usize, transfer: &Transfer) {
         let sums = &mut self.truth.disks[disk];
         let bytes = u64::from(transfer.bytes);
-        let (count, moved) = match transfer.write {
-            true => (&mut sums.writes, &mut sums.written_bytes),
-            false => (&mut sums.reads, &mut sums.read_bytes),
+        let (count, moved) = match transfer.action {
+            DiskAction::Write => (&mut sums.writes, &mut sums.written_bytes),
+            DiskAction::Read => (&mut sums.reads, &mut sums.read_bytes),
+            DiskAction::Flush => return,
         };
         *count += 1;
         *moved += bytes;
@@ -660,7 +453,7 @@ impl<W: Write + Seek> Model<W> {
 
     pub(crate) fn log_focus(&mut self, c: usize, old: ProcessId, new: ProcessId) {
         let by = self.who(self.cpus[c].thread);
-        let session = self.labels.processes[new].0;
+        let session = self.labels.processes[new].session;
         let (old, new) = (self.processes[old].id, self.processes[new].id);
         self.log.focus(c as u16, self.now, by, session, old, new);
     }
@@ -799,7 +592,7 @@ impl<W: Write + Seek> Model<W> {
 }
 
 /// A file's path as the kernel says it.
-fn nt_path(path: &str) -> String {
+pub(crate) fn nt_path(path: &str) -> String {
     match path.strip_prefix("C:") {
         Some(rest) => format!(r"\Device\HarddiskVolume3{rest}"),
         None => path.to_owned(),

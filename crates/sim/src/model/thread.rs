@@ -17,6 +17,10 @@ pub(crate) struct Process {
     pub(crate) group: Option<GroupId>,
     /// Threads of the idle class always get the shortest quantum.
     pub(crate) is_idle_class: bool,
+    /// When it begins, if it is not there from the start on.
+    pub(crate) starts: Option<Time>,
+    /// It has begun and not ended.
+    pub(crate) alive: bool,
     /// Has the focus: longer quanta and larger boosts.
     pub(crate) foreground: bool,
     pub(crate) frozen: bool,

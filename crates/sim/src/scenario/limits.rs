@@ -165,6 +165,7 @@ fn lists(document: &Document) -> Result<(), Fault> {
 fn process(document: &Document, process: &Process, threads: &mut u64) -> Result<(), Fault> {
     short("name", &process.name)?;
     short("path", process.path.as_deref().unwrap_or_default())?;
+    short("service", process.service.as_deref().unwrap_or_default())?;
     short(
         "command_line",
         process.command_line.as_deref().unwrap_or_default(),
@@ -247,6 +248,7 @@ fn takes_time(step: &Step) -> bool {
         | Verb::Acquire { .. }
         | Verb::Transfer { .. }
         | Verb::Fault { .. }
+        | Verb::Flush(_)
         | Verb::Send { .. }
         | Verb::Receive(_)
         | Verb::Message

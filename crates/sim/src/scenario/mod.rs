@@ -18,7 +18,7 @@ pub use load::{Override, Scenario};
 pub(crate) use machine::{Machine, Scheduler};
 pub(crate) use program::{Frames, Step, Verb, WaitReason};
 pub(crate) use world::{
-    Action, Device, Disk, Flow, Group, Importance, Nic, PriorityClass, Process, Routine,
+    Account, Action, Device, Disk, Flow, Group, Importance, Nic, PriorityClass, Process, Routine,
     ThreadSpec, Trouble, What, Window,
 };
 

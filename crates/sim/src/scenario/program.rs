@@ -55,6 +55,8 @@ pub(crate) enum Verb {
         disk: u32,
         file: Option<String>,
     },
+    /// Has a disk write what its cache holds, and waits for it.
+    Flush(u32),
     /// Touches memory that must be read from a file first.
     Fault {
         bytes: Bytes,
@@ -152,6 +154,7 @@ struct RawStep {
     release: Option<Name>,
     read: Option<Bytes>,
     write: Option<Bytes>,
+    flush: Option<u32>,
     fault: Option<Bytes>,
     send: Option<Name>,
     receive: Option<Name>,
@@ -228,6 +231,7 @@ impl TryFrom<RawStep> for Step {
             "release": release => |lock, _: Raw<'_>| ok(Verb::Release(lock)),
             "read": read => |bytes, raw: Raw<'_>| transfer(false, bytes, raw),
             "write": write => |bytes, raw: Raw<'_>| transfer(true, bytes, raw),
+            "flush": flush => |disk, _: Raw<'_>| ok(Verb::Flush(disk)),
             "fault": fault => |bytes, raw: Raw<'_>| Ok::<_, String>(Verb::Fault {
                 bytes,
                 disk: raw.disk.take().unwrap_or(0),

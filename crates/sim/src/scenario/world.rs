@@ -60,12 +60,33 @@ pub(crate) struct Process {
     /// Keeps its timer resolution although it cannot be seen.
     #[serde(default)]
     pub(crate) ignores_occlusion: bool,
+    /// When it begins; if absent, it is there when the trace begins.
+    pub(crate) start: Option<Nanoseconds>,
+    /// Whose it is.
+    #[serde(default)]
+    pub(crate) user: Account,
+    /// The service that it hosts.
+    pub(crate) service: Option<String>,
     #[serde(default, rename = "thread")]
     pub(crate) threads: Vec<ThreadSpec>,
 }
 
 fn one() -> u32 {
     1
+}
+
+/// Whose a process is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Account {
+    /// The person at the machine.
+    #[default]
+    Person,
+    /// Windows itself.
+    System,
+    /// Services with few rights, on this machine only or in the network.
+    LocalService,
+    NetworkService,
 }
 
 /// Priority class of a process: the priority of a thread of normal level.
@@ -239,6 +260,9 @@ pub(crate) struct Device {
     pub(crate) importance: Importance,
     /// Processor on which the DPC is queued, if not the interrupted one.
     pub(crate) target: Option<u16>,
+    /// It is a timer's DPC: it comes with the first clock interrupt after its time.
+    #[serde(default)]
+    pub(crate) timer: bool,
     /// The DPC runs in a thread.
     #[serde(default)]
     pub(crate) threaded: bool,

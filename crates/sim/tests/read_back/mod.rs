@@ -1,4 +1,8 @@
 //! Runs scenarios into memory and reads their traces back.
+#![allow(
+    dead_code,
+    reason = "each test program uses its own part of this module"
+)]
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Cursor;
@@ -10,30 +14,30 @@ use sim::shipped;
 use tables::{Options, Table, Tables};
 
 /// `WrQuantumEnd`, and the states of a thread that could go on or waits.
-pub const QUANTUM_END: u8 = 30;
-pub const READY: u8 = 1;
-pub const WAITING: u8 = 5;
+pub(crate) const QUANTUM_END: u8 = 30;
+pub(crate) const READY: u8 = 1;
+pub(crate) const WAITING: u8 = 5;
 
 /// A scenario that has run, and what its trace tells.
-pub struct Run {
+pub(crate) struct Run {
     /// What really happened.
-    pub truth: Value,
+    pub(crate) truth: Value,
     /// The trace's bytes.
-    pub bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     /// The trace, read back.
-    pub trace: Trace,
+    pub(crate) trace: Trace,
     /// Its tables.
-    pub tables: Tables,
+    pub(crate) tables: Tables,
 }
 
 /// Runs a scenario that ships, with its own seed or another.
-pub fn run(name: &str, seed: Option<u64>) -> Run {
+pub(crate) fn run(name: &str, seed: Option<u64>) -> Run {
     let text = shipped::text(name).expect("a scenario that ships");
     run_text(name, text, seed, &[])
 }
 
 /// Runs the scenario of a text, with settings over it.
-pub fn run_text(name: &str, text: &str, seed: Option<u64>, settings: &[&str]) -> Run {
+pub(crate) fn run_text(name: &str, text: &str, seed: Option<u64>, settings: &[&str]) -> Run {
     let named = |name: &str| shipped::text(name).map(str::to_owned);
     let settings: Vec<_> = (settings.iter())
         .map(|setting| Override::parse(setting).expect("a setting"))
@@ -55,45 +59,45 @@ pub fn run_text(name: &str, text: &str, seed: Option<u64>, settings: &[&str]) ->
 
 /// A thread's stay on a processor.
 #[derive(Clone, Copy, Debug)]
-pub struct Stay {
-    pub cpu: u16,
-    pub thread: u32,
-    pub from: i64,
-    pub to: i64,
-    pub priority: i8,
+pub(crate) struct Stay {
+    pub(crate) cpu: u16,
+    pub(crate) thread: u32,
+    pub(crate) from: i64,
+    pub(crate) to: i64,
+    pub(crate) priority: i8,
     /// How it ended; unknown at the end of the trace.
-    pub end: Option<End>,
+    pub(crate) end: Option<End>,
 }
 
 /// How a stay ended.
 #[derive(Clone, Copy, Debug)]
-pub struct End {
-    pub state: u8,
-    pub reason: u8,
-    pub rank: Option<u8>,
-    pub remaining_quantum: Option<i32>,
+pub(crate) struct End {
+    pub(crate) state: u8,
+    pub(crate) reason: u8,
+    pub(crate) rank: Option<u8>,
+    pub(crate) remaining_quantum: Option<i32>,
 }
 
 /// A ready thread's wait for a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadyWait {
-    pub readied: i64,
-    pub ran: i64,
+pub(crate) struct ReadyWait {
+    pub(crate) readied: i64,
+    pub(crate) ran: i64,
 }
 
 impl ReadyWait {
-    pub fn length(&self) -> i64 {
+    pub(crate) fn length(&self) -> i64 {
         self.ran - self.readied
     }
 }
 
 impl Run {
-    pub fn duration(&self) -> i64 {
+    pub(crate) fn duration(&self) -> i64 {
         number(&self.truth["duration_ns"])
     }
 
     /// Stays of all threads, the idle ones' included, from the context switches of each processor.
-    pub fn stays(&self) -> Vec<Stay> {
+    pub(crate) fn stays(&self) -> Vec<Stay> {
         let mut stays = Vec::new();
         for switches in &self.tables.context_switches {
             let mut present: Option<Stay> = None;
@@ -133,7 +137,7 @@ impl Run {
 
     /// A thread's waits for a processor. Each time that it is switched in it was either made ready
     /// or had been switched out ready, so that both pair in their order.
-    pub fn ready_waits(&self, thread: u32, stays: &[Stay]) -> Vec<ReadyWait> {
+    pub(crate) fn ready_waits(&self, thread: u32, stays: &[Stay]) -> Vec<ReadyWait> {
         let own = || stays.iter().filter(|stay| stay.thread == thread);
         let mut ready: Vec<i64> = own()
             .filter(|stay| stay.end.is_some_and(|end| end.state == READY))
@@ -157,7 +161,7 @@ impl Run {
     }
 
     /// The processes that threads belong to.
-    pub fn process_of_threads(&self) -> HashMap<u32, u32> {
+    pub(crate) fn process_of_threads(&self) -> HashMap<u32, u32> {
         let threads = &self.tables.threads;
         let pairs = threads.thread_id.iter().zip(&threads.process_id);
         let idle = (0, 0);
@@ -165,14 +169,14 @@ impl Run {
     }
 
     /// The id of the thread of a name.
-    pub fn thread(&self, name: &str) -> u32 {
+    pub(crate) fn thread(&self, name: &str) -> u32 {
         let threads = list(&self.truth["threads"]);
         let thread = threads.iter().find(|thread| thread["name"] == name);
         number(&thread.expect("a thread")["thread_id"]) as u32
     }
 
     /// Ids of the processes of a name.
-    pub fn processes(&self, name: &str) -> Vec<u32> {
+    pub(crate) fn processes(&self, name: &str) -> Vec<u32> {
         let named = |process: &&Value| process["name"] == name;
         list(&self.truth["processes"])
             .iter()
@@ -182,7 +186,7 @@ impl Run {
     }
 
     /// The truth of a watched thread, by its process's name.
-    pub fn watched(&self, process: &str) -> &Value {
+    pub(crate) fn watched(&self, process: &str) -> &Value {
         list(&self.truth["watched_threads"])
             .iter()
             .find(|watched| watched["process"]["name"] == process)
@@ -190,7 +194,7 @@ impl Run {
     }
 
     /// The truth of a window.
-    pub fn window(&self, name: &str) -> &Value {
+    pub(crate) fn window(&self, name: &str) -> &Value {
         list(&self.truth["windows"])
             .iter()
             .find(|window| window["name"] == name)
@@ -198,7 +202,7 @@ impl Run {
     }
 
     /// Processor time of threads within a window of the truth, of all processes or of one's name.
-    pub fn window_cpu(&self, window: &str, process: Option<&str>) -> i64 {
+    pub(crate) fn window_cpu(&self, window: &str, process: Option<&str>) -> i64 {
         list(&self.window(window)["process_cpu_ns"])
             .iter()
             .filter(|of| process.is_none_or(|name| of["name"] == name))
@@ -207,7 +211,7 @@ impl Run {
     }
 
     /// Moments of a kind: seconds, and the process's name.
-    pub fn moments(&self, what: &str) -> Vec<(f64, &str)> {
+    pub(crate) fn moments(&self, what: &str) -> Vec<(f64, &str)> {
         list(&self.truth["moments"])
             .iter()
             .filter(|moment| moment["what"] == what)
@@ -220,7 +224,7 @@ impl Run {
 
     /// `module!function` of a kernel address, by the images of the trace and the functions of the
     /// truth.
-    pub fn kernel_function(&self, address: u64) -> Option<String> {
+    pub(crate) fn kernel_function(&self, address: u64) -> Option<String> {
         let images = &self.tables.images;
         let row = (0..images.len()).find(|row| {
             let base = images.base_address[*row];
@@ -239,7 +243,7 @@ impl Run {
     }
 
     /// Events of a manifest provider, by id.
-    pub fn manifest_events(&self, provider: &str) -> BTreeMap<u16, u64> {
+    pub(crate) fn manifest_events(&self, provider: &str) -> BTreeMap<u16, u64> {
         let mut counts = BTreeMap::new();
         let mut events = self.trace.events();
         while let Some(event) = events.next() {
@@ -254,19 +258,19 @@ impl Run {
 }
 
 /// A whole number of the truth.
-pub fn number(value: &Value) -> i64 {
+pub(crate) fn number(value: &Value) -> i64 {
     value.as_i64().expect("a number")
 }
 
 /// A list of the truth.
-pub fn list(value: &Value) -> &Vec<Value> {
+pub(crate) fn list(value: &Value) -> &Vec<Value> {
     value.as_array().expect("a list")
 }
 
 /// Holds everything that both tell to each other: switches and samples of each thread, routines,
 /// and the ready waits, ranks and priorities of watched threads, exactly; processor time but for
 /// the clock's handling, which is not logged.
-pub fn assert_trace_tells_the_truth(run: &Run) {
+pub(crate) fn assert_trace_tells_the_truth(run: &Run) {
     let faults = run.trace.damage().faults();
     assert!(faults.is_empty(), "{faults:?}");
     let stays = run.stays();
