@@ -61,9 +61,27 @@ pub enum AmountError {
     Ends(String),
 }
 
+/// No draw is greater: 13 days, or a pebibyte. A few of them can be added up.
+const GREATEST: u64 = 1 << 50;
+
 impl<Q: Copy + From<u64> + Into<u64>> Amount<Q> {
-    /// The next draw.
+    /// The value, or the mean or middle of the distribution.
+    pub fn middle(&self) -> Q {
+        match *self {
+            Amount::Fixed(value) => value,
+            Amount::Uniform { low, high } => Q::from(low.into().midpoint(high.into())),
+            Amount::Exponential { mean }
+            | Amount::Normal { mean, .. }
+            | Amount::LogNormal { mean, .. } => mean,
+        }
+    }
+
+    /// The next draw, 2^50 at most.
     pub fn sample(&self, random: &mut Random) -> Q {
+        Q::from(self.draw(random).into().min(GREATEST))
+    }
+
+    fn draw(&self, random: &mut Random) -> Q {
         match *self {
             Amount::Fixed(value) => value,
             Amount::Exponential { mean } => nearest(real(mean) * random.exponential()),
@@ -251,7 +269,7 @@ mod tests {
         let mut random = Random::new(1, "everything");
         let everything = Amount::Uniform {
             low: Bytes(0),
-            high: Bytes(u64::MAX),
+            high: Bytes(GREATEST),
         };
         assert_ne!(
             everything.sample(&mut random),
@@ -260,7 +278,7 @@ mod tests {
         let largest = Amount::Exponential {
             mean: Bytes(u64::MAX),
         };
-        assert!((0..100).any(|_| largest.sample(&mut random) == Bytes(u64::MAX)));
+        assert!((0..100).any(|_| largest.sample(&mut random) == Bytes(GREATEST)));
     }
 
     #[test]

@@ -17,6 +17,9 @@ pub(crate) struct TimeBase {
     cycles_per_second: u64,
 }
 
+/// Longer than any trace, in ns, and short enough that a few of it can be added up in ticks.
+const FOREVER: u64 = 1 << 50;
+
 const SECOND: u64 = 1_000_000_000;
 
 impl TimeBase {
@@ -29,9 +32,10 @@ impl TimeBase {
         }
     }
 
-    /// The ticks nearest to `ns` nanoseconds.
+    /// The ticks nearest to `ns` nanoseconds, of which no more than [`FOREVER`] count.
     #[inline]
     pub(crate) fn ticks(&self, ns: u64) -> Time {
+        let ns = ns.min(FOREVER);
         match self.ns_per_tick {
             0 => {
                 let ticks = u128::from(ns) * u128::from(self.frequency) + u128::from(SECOND / 2);

@@ -62,6 +62,16 @@ pub enum TopologyError {
     },
 }
 
+impl TopologyError {
+    /// The number that is wrong, as scenarios call it.
+    pub(crate) fn field(&self) -> &'static str {
+        match self {
+            TopologyError::Processors(_) | TopologyError::Uneven { .. } => "processors",
+            TopologyError::GroupSize { .. } => "group_size",
+        }
+    }
+}
+
 impl Topology {
     /// Numbers the processors as Windows does: the threads of a core are neighbours (0 and 1 share
     /// a core), nodes are contiguous, and groups hold whole nodes ("Processor Groups" in the Win32

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use super::action::{Action, What};
 use super::agenda::Agenda;
-use super::cpu_set::{CpuSet, MAX_CPUS};
+use super::cpu_set::CpuSet;
 use super::device::{Device, Pace};
 use super::disk::Disk;
 use super::group::Group;
@@ -15,7 +15,7 @@ use super::interrupt::MAX_PARTS;
 use super::network::{Flow, Layer, Nic, NicQueue, peer_address};
 use super::processor::Processor;
 use super::program::{Instruction, Object, Op, Program};
-use super::ready_queue::{PRIORITIES, ReadyQueue};
+use super::ready_queue::ReadyQueue;
 use super::thread::{Process, Queue, State, Thread};
 use super::{
     Body, BodyId, IDLE, Labels, Model, ProcessId, ProcessLabel, RoutineId, RunError, Site, Source,
@@ -46,13 +46,6 @@ const SYSTEM_PID: u32 = 4;
 /// The short slice seen on build 26200: 1.736 ms, one ninth of a clock tick.
 const SHORT_SLICE: Nanoseconds = Nanoseconds(1_736_000);
 
-/// Longest trace: a day, so that no sum of times overflows.
-const LONGEST: u64 = 24 * 3_600 * 1_000_000_000;
-
-/// Threads of a scenario, and peers of a flow, at most.
-const MOST_THREADS: usize = 20_000;
-const MOST_PEERS: u32 = 65_536;
-
 /// How long the machine has been up when the trace begins: an hour, in 100 ns.
 const UP: u64 = 3_600 * 10_000_000;
 
@@ -61,7 +54,7 @@ pub(crate) fn check(document: &Document) -> Result<(), Fault> {
     match Builder::new(document, document.seed)?.build(Cursor::new(Vec::new())) {
         Ok(_) => Ok(()),
         Err(BuildError::Fault(fault)) => Err(fault),
-        Err(BuildError::Write(error)) => Err(Fault::new(0..0, error.to_string())),
+        Err(BuildError::Write(error)) => Err(Fault::of("record", error.to_string())),
     }
 }
 
@@ -124,13 +117,6 @@ struct NamedObject {
 impl<'a> Builder<'a> {
     fn new(document: &'a Document, seed: u64) -> Result<Builder<'a>, Fault> {
         let machine = &document.machine;
-        let wrong = |message: String| Fault::new(0..0, format!("machine: {message}"));
-        if usize::from(machine.processors) > MAX_CPUS {
-            return Err(wrong(format!(
-                "a machine has up to {MAX_CPUS} processors here, not {}",
-                machine.processors
-            )));
-        }
         let group_size = u8::try_from(machine.group_size).unwrap_or(u8::MAX);
         let topology = Topology::new(
             machine.processors.into(),
@@ -138,25 +124,7 @@ impl<'a> Builder<'a> {
             machine.nodes,
             group_size,
         )
-        .map_err(|e| wrong(e.to_string()))?;
-        if !(1_000..=10_000_000_000).contains(&machine.clock_hz) {
-            return Err(wrong(format!(
-                "`clock_hz` is 1000 to 10000000000, not {}",
-                machine.clock_hz
-            )));
-        }
-        if !(1..=20_000).contains(&machine.cpu_mhz) {
-            return Err(wrong(format!(
-                "`cpu_mhz` is 1 to 20000, not {}",
-                machine.cpu_mhz
-            )));
-        }
-        if !(1..=LONGEST).contains(&document.duration.0) {
-            return Err(Fault::new(
-                0..0,
-                "a `duration` is more than nothing and at most a day",
-            ));
-        }
+        .map_err(|e| Fault::of(e.field(), e.to_string()).inside("machine"))?;
         Ok(Builder {
             document,
             seed,
@@ -372,8 +340,8 @@ impl<'a> Builder<'a> {
                 user: User::LocalSystem,
             })
             .into();
-        let mut focused = 0;
-        for spec in &self.document.processes {
+        let mut focused = false;
+        for (n, spec) in self.document.processes.iter().enumerate() {
             let group = match &spec.group {
                 None => None,
                 Some(name) => Some(
@@ -390,12 +358,16 @@ impl<'a> Builder<'a> {
             };
             if self.processes.iter().any(|process| process.id == id) {
                 let message = format!("process id {id} of {} is another's already", spec.name);
-                return Err(Fault::new(0..0, message));
+                return Err(Fault::of("id", message).member("process", n));
             }
-            focused += u32::from(spec.focus);
+            if spec.focus && focused {
+                let message = "only one process can have the `focus`, and one before has it";
+                return Err(Fault::of("focus", message).member("process", n));
+            }
+            focused |= spec.focus;
             let is_idle = spec.class == PriorityClass::Idle;
             let process = self.add_process(id, &spec.name, group, is_idle)?;
-            self.processes[process].foreground = spec.focus && focused == 1;
+            self.processes[process].foreground = spec.focus;
             self.processes[process].starts = spec.start.map(|at| self.base.ticks(at.0));
             self.processes[process].alive = spec.start.is_none();
             self.labels.processes.push(ProcessLabel {
@@ -408,7 +380,9 @@ impl<'a> Builder<'a> {
                     Account::NetworkService => User::NetworkService,
                 },
             });
-            let map = |error: crate::log::FrameError| Fault::new(0..0, error.to_string());
+            let map = |error: crate::log::FrameError| {
+                Fault::of("name", error.to_string()).member("process", n)
+            };
             self.modules.map(Some(id), &spec.name).map_err(map)?;
             self.modules.map(Some(id), "ntdll.dll").map_err(map)?;
             if let Some(name) = &spec.service {
@@ -419,9 +393,6 @@ impl<'a> Builder<'a> {
                     .set_path(Some(id), &spec.name, path)
                     .map_err(map)?;
             }
-        }
-        if focused > 1 {
-            return Err(Fault::new(0..0, "only one process can have the `focus`"));
         }
         Ok(())
     }
@@ -466,9 +437,11 @@ impl<'a> Builder<'a> {
         let idle_body = self.body(None, vec![frames(&["ntoskrnl.exe!KiIdleLoop"])])?;
         let program = Rc::new(Program::default());
         self.add_thread(0, IDLE_PROCESS, 0, idle_body, program, "Idle");
-        for (spec, process) in self.document.processes.iter().zip(self.spec_processes()) {
-            for thread in &spec.threads {
-                self.add_spec_threads(spec, process, thread)?;
+        let specs = self.document.processes.iter().zip(self.spec_processes());
+        for (p, (spec, process)) in specs.enumerate() {
+            for (n, thread) in spec.threads.iter().enumerate() {
+                self.add_spec_threads(spec, process, thread)
+                    .map_err(|fault| fault.member("thread", n).member("process", p))?;
             }
         }
         Ok(())
@@ -480,27 +453,11 @@ impl<'a> Builder<'a> {
         process: ProcessId,
         thread: &ThreadSpec,
     ) -> Result<(), Fault> {
-        if self.threads.len() + thread.count as usize > MOST_THREADS {
-            let message = format!("a scenario has at most {MOST_THREADS} threads");
-            return Err(Fault::new(0..0, message));
-        }
         let priority = thread.priority.unwrap_or(spec.class.base());
-        if !(1..PRIORITIES as u8).contains(&priority) {
-            let message = format!("a thread's `priority` is 1 to 31, not {priority}");
-            return Err(Fault::new(0..0, message));
-        }
         let affinity = match &thread.affinity {
             None => self.usual_affinity(process),
-            Some(cpus) => {
-                for cpu in cpus {
-                    self.is_processor(*cpu)?;
-                }
-                cpus.iter().map(|cpu| usize::from(*cpu)).collect()
-            }
+            Some(cpus) => cpus.iter().map(|cpu| usize::from(*cpu)).collect(),
         };
-        if affinity.is_empty() {
-            return Err(Fault::new(0..0, "an `affinity` names a processor at least"));
-        }
         let owner = self.owner(process);
         let home = match thread.frames.0.is_empty() {
             true if owner.is_none() => frames(&["ntoskrnl.exe!PspSystemThreadStartup"]),
@@ -512,7 +469,13 @@ impl<'a> Builder<'a> {
         };
         let home_body = self.body(owner, vec![home.clone()])?;
         let mut program = Program::default();
-        self.compile(process, &home, &thread.program, false, &mut program)?;
+        self.compile(
+            process,
+            &home,
+            ("program", &thread.program),
+            false,
+            &mut program,
+        )?;
         let program = Rc::new(program);
         for n in 0..thread.count {
             let id = self.new_id();
@@ -533,9 +496,6 @@ impl<'a> Builder<'a> {
             new.watched = thread.watch;
             new.stack_paged_out = thread.stack_paged_out;
             new.random = Random::new(self.seed, &named);
-            if let Some(ideal) = thread.ideal {
-                self.is_processor(ideal)?;
-            }
             self.starts.push((t, thread.start));
         }
         Ok(())
@@ -629,29 +589,33 @@ impl<'a> Builder<'a> {
         (process > SYSTEM).then(|| self.processes[process].id)
     }
 
-    fn is_processor(&self, cpu: u16) -> Result<usize, Fault> {
-        let count = self.topology.processors().len();
-        if usize::from(cpu) < count {
-            return Ok(cpu.into());
-        }
-        let message = format!(
-            "there is no processor {cpu}: the machine has 0 to {}",
-            count - 1
-        );
-        Err(Fault::new(0..0, message))
-    }
-
     // Programs.
 
+    /// Compiles the steps of a field.
     fn compile(
         &mut self,
         process: ProcessId,
         home: &Frames,
-        steps: &[Step],
+        (field, steps): (&str, &[Step]),
         in_timed_loop: bool,
         program: &mut Program,
     ) -> Result<(), Fault> {
-        for step in steps {
+        for (n, step) in steps.iter().enumerate() {
+            self.compile_step(process, home, step, in_timed_loop, program)
+                .map_err(|fault| fault.member(field, n))?;
+        }
+        Ok(())
+    }
+
+    fn compile_step(
+        &mut self,
+        process: ProcessId,
+        home: &Frames,
+        step: &Step,
+        in_timed_loop: bool,
+        program: &mut Program,
+    ) -> Result<(), Fault> {
+        {
             let body = match step.frames.0.is_empty() {
                 true => None,
                 false => {
@@ -716,7 +680,7 @@ impl<'a> Builder<'a> {
                             true => DiskAction::Write,
                             false => DiskAction::Read,
                         },
-                        bytes: small(bytes.0)?,
+                        bytes: bytes.0 as u32,
                         disk,
                         file,
                     });
@@ -730,14 +694,14 @@ impl<'a> Builder<'a> {
                 Verb::Fault { bytes, disk, file } => {
                     let disk = self.disk(*disk)?;
                     let file = self.file(file);
-                    let bytes = small(bytes.0)?;
+                    let bytes = bytes.0 as u32;
                     push(Op::Fault { bytes, disk, file });
                     push(Op::FaultDone { bytes, file });
                 }
                 Verb::Send { flow, bytes } => {
                     let flow = self.flow(flow)?;
                     let default = self.document.flows[flow].bytes.0;
-                    let bytes = small(bytes.map_or(default, |bytes| bytes.0))?;
+                    let bytes = bytes.map_or(default, |bytes| bytes.0) as u32;
                     push(Op::Send { flow });
                     push(Op::Sent { flow, bytes });
                 }
@@ -774,7 +738,7 @@ impl<'a> Builder<'a> {
                 Verb::Repeat { times, stop, steps } => {
                     if stop.is_some() && in_timed_loop {
                         let message = "a loop with a `stop` cannot be inside another one";
-                        return Err(Fault::new(0..0, message));
+                        return Err(Fault::of("stop", message));
                     }
                     let start = program.0.len();
                     program.0.push(Instruction {
@@ -783,7 +747,8 @@ impl<'a> Builder<'a> {
                         measure: None,
                     });
                     let timed = in_timed_loop || stop.is_some();
-                    self.compile(process, home, steps, timed, program)?;
+                    let field = if times.is_some() { "steps" } else { "forever" };
+                    self.compile(process, home, (field, steps), timed, program)?;
                     program.0.push(Instruction {
                         op: Op::Again(start + 1),
                         body: None,
@@ -852,7 +817,7 @@ impl<'a> Builder<'a> {
 
     fn disk(&self, number: u32) -> Result<usize, Fault> {
         let disk = self.document.disks.iter().position(|d| d.number == number);
-        disk.ok_or_else(|| Fault::new(0..0, format!("there is no disk {number}")))
+        disk.ok_or_else(|| Fault::of("disk", format!("there is no disk {number}: say `[[disk]]`")))
     }
 
     /// The index of a file's name, from 1.
@@ -879,7 +844,7 @@ impl<'a> Builder<'a> {
                 .iter()
                 .map(|frame| self.modules.frame(owner, frame))
                 .collect();
-            let addresses = addresses.map_err(|e| Fault::new(0..0, e.to_string()))?;
+            let addresses = addresses.map_err(|e| Fault::of("in", e.to_string()))?;
             sites.push(Site {
                 address: addresses.first().copied().unwrap_or(0),
                 stack: self.modules.stack(&addresses),
@@ -901,7 +866,7 @@ impl<'a> Builder<'a> {
         }
         let address = self.modules.function(None, name);
         self.routines
-            .push(address.map_err(|e| Fault::new(0..0, e.to_string()))?);
+            .push(address.map_err(|e| Fault::of("in", e.to_string()))?);
         self.labels.routines.push(name.to_owned());
         Ok(self.routines.len() - 1)
     }
@@ -909,7 +874,7 @@ impl<'a> Builder<'a> {
     /// A routine as a scenario describes it: its outermost frame is what Windows calls.
     fn source(&mut self, routine: &Routine, caller: &str) -> Result<Source, Fault> {
         let outermost = routine.frames.0.last();
-        let name = outermost.ok_or_else(|| Fault::new(0..0, "a routine names its frames: `in`"))?;
+        let name = outermost.ok_or_else(|| Fault::of("in", "a routine names its frames: `in`"))?;
         let routine_id = self.routine(name)?;
         let stack = routine.frames.0.iter().cloned();
         let stack = stack.chain([format!("ntoskrnl.exe!{caller}")]).collect();
@@ -986,15 +951,16 @@ impl<'a> Builder<'a> {
 
     fn disks(&mut self) -> Result<Vec<Disk>, Fault> {
         let mut disks = Vec::new();
-        for disk in &self.document.disks {
+        for (n, disk) in self.document.disks.iter().enumerate() {
+            let at = |field| move |fault: Fault| fault.inside(field).member("disk", n);
             disks.push(Disk {
                 number: disk.number,
-                queue_depth: disk.queue_depth.max(1) as usize,
+                queue_depth: disk.queue_depth as usize,
                 service: disk.service,
                 bytes_per_second: disk.bytes_per_second.0,
-                isr: self.isr(&disk.isr)?,
-                dpc: self.dpc(&disk.dpc)?,
-                cpu: self.is_processor(disk.cpu)?,
+                isr: self.isr(&disk.isr).map_err(at("isr"))?,
+                dpc: self.dpc(&disk.dpc).map_err(at("dpc"))?,
+                cpu: disk.cpu.into(),
                 random: Random::new(self.seed, &format!("disk {}", disk.number)),
                 waiting: VecDeque::new(),
                 served: Vec::new(),
@@ -1008,19 +974,26 @@ impl<'a> Builder<'a> {
 
     fn nics(&mut self) -> Result<Vec<Nic>, Fault> {
         let mut nics = Vec::new();
-        for nic in &self.document.nics {
+        for (n, nic) in self.document.nics.iter().enumerate() {
+            let at = |fault: Fault| fault.member("nic", n);
             if nic.layers.is_empty() || nic.layers.len() > MAX_PARTS {
                 let message = format!(
                     "adapter `{}`: its DPC has 1 to {MAX_PARTS} `layer`s, not {}",
                     nic.name,
                     nic.layers.len()
                 );
-                return Err(Fault::new(0..0, message));
+                return Err(at(Fault::of("layer", message)));
+            }
+            for (l, layer) in nic.layers.iter().enumerate() {
+                if layer.frames.0.is_empty() {
+                    let fault = Fault::of("in", "a layer names its frames: `in`");
+                    return Err(at(fault.member("layer", l)));
+                }
             }
             let cpus = nic
                 .rss
                 .processors(&self.topology)
-                .map_err(|e| Fault::new(0..0, format!("adapter `{}`: {e}", nic.name)))?;
+                .map_err(|e| at(Fault::of("rss", format!("adapter `{}`: {e}", nic.name))))?;
             let stacks = nic.layers.iter().map(|layer| {
                 let stack = layer.frames.0.iter().cloned();
                 Frames(
@@ -1029,11 +1002,12 @@ impl<'a> Builder<'a> {
                         .collect(),
                 )
             });
-            let body = self.body(None, stacks.collect())?;
+            let in_layer = |fault: Fault| at(fault.inside("layer"));
+            let body = self.body(None, stacks.collect()).map_err(in_layer)?;
             let first = nic.layers[0].frames.0.last().cloned().unwrap_or_default();
             nics.push(Nic {
-                isr: self.isr(&nic.isr)?,
-                dpc_routine: self.routine(&first)?,
+                isr: (self.isr(&nic.isr)).map_err(|fault| at(fault.inside("isr")))?,
+                dpc_routine: self.routine(&first).map_err(in_layer)?,
                 dpc_body: body,
                 layers: (nic.layers.iter())
                     .map(|layer| Layer {
@@ -1066,21 +1040,7 @@ impl<'a> Builder<'a> {
         for (at, flow) in self.document.flows.iter().enumerate() {
             let nic = position(&self.document.nics, &flow.nic, |n| &n.name)
                 .ok_or_else(|| unknown("adapter", &flow.nic))?;
-            let wrong = |message: String| {
-                Fault::new(flow.nic.span(), format!("flow `{}`: {message}", flow.name))
-            };
-            if !(1..=MOST_PEERS).contains(&flow.peers) {
-                return Err(wrong(format!(
-                    "1 to {MOST_PEERS} `peers`, not {}",
-                    flow.peers
-                )));
-            }
-            if flow.dscp > 63 {
-                return Err(wrong(format!(
-                    "a `dscp` mark is 0 to 63, not {}",
-                    flow.dscp
-                )));
-            }
+            let wrong = |message: String| Fault::of("nic", message).member("flow", at);
             let table = self.document.nics[nic]
                 .rss
                 .indirection_table(&self.topology)
@@ -1097,7 +1057,7 @@ impl<'a> Builder<'a> {
                 Some(name) => self.process(name)?,
                 None => SYSTEM,
             };
-            let pace = self.pace(flow.every, flow.count, flow.from, flow.to)?;
+            let pace = self.pace(flow.every, flow.count, flow.from, flow.to);
             flows.push(Flow {
                 nic,
                 process,
@@ -1105,9 +1065,8 @@ impl<'a> Builder<'a> {
                 local: flow.local,
                 remote: flow.remote,
                 queues,
-                bytes: small(flow.bytes.0)?,
-                packets: small(flow.bytes.0.saturating_mul(flow.packets.into()))
-                    .map(|_| flow.packets.max(1))?,
+                bytes: flow.bytes.0 as u32,
+                packets: flow.packets,
                 pace,
                 window: flow.window.unwrap_or(0),
                 echo: flow.echo,
@@ -1129,36 +1088,29 @@ impl<'a> Builder<'a> {
     fn devices(&mut self) -> Result<Vec<Device>, Fault> {
         let mut devices = Vec::new();
         for (at, device) in self.document.devices.iter().enumerate() {
-            let mut cpus = Vec::new();
-            for cpu in &device.cpus {
-                cpus.push(self.is_processor(*cpu)?);
-            }
-            let wrong =
-                |message: &str| Fault::new(0..0, format!("device `{}`: {message}", device.name));
-            if cpus.is_empty() {
-                return Err(wrong("it interrupts a processor at least: `cpus`"));
-            }
-            let pace = self.pace(device.every, device.count, device.from, device.to)?;
-            let isr = device.isr.as_ref().map(|isr| self.isr(isr)).transpose()?;
-            let dpc = device.dpc.as_ref().map(|dpc| self.dpc(dpc)).transpose()?;
-            let target = match device.target {
-                Some(cpu) => Some(self.is_processor(cpu)?),
-                None => None,
+            let in_device =
+                |field: &'static str| move |fault: Fault| fault.inside(field).member("device", at);
+            let Some(pace) = self.pace(device.every, device.count, device.from, device.to) else {
+                continue;
             };
+            let isr = device.isr.as_ref().map(|isr| self.isr(isr)).transpose();
+            let isr = isr.map_err(in_device("isr"))?;
+            let dpc = device.dpc.as_ref().map(|dpc| self.dpc(dpc)).transpose();
+            let dpc = dpc.map_err(in_device("dpc"))?;
             let sets = match &device.sets {
                 Some(name) => Some(self.named(name, false, |object| object.set = true)?),
                 None => None,
             };
             let random = |what: &str| Random::new(self.seed, &format!("{what} {}", device.name));
             devices.push(Device {
-                pace: pace.ok_or_else(|| wrong("it says how often: `every`, or `count`"))?,
-                cpus,
+                pace,
+                cpus: device.cpus.iter().map(|cpu| usize::from(*cpu)).collect(),
                 line: device.line,
                 vector: 0xB0 + (at % 0x20) as u16,
                 isr,
                 dpc,
                 importance: device.importance,
-                target,
+                target: device.target.map(usize::from),
                 threaded: device.threaded,
                 timer: device.timer,
                 sets,
@@ -1177,30 +1129,18 @@ impl<'a> Builder<'a> {
         count: Option<u64>,
         from: Nanoseconds,
         to: Option<Nanoseconds>,
-    ) -> Result<Option<Pace>, Fault> {
-        let to = to.map_or(self.document.duration, |to| to);
-        if to.0 < from.0 {
-            return Err(Fault::new(
-                0..0,
-                "something ends before it begins: `to` before `from`",
-            ));
-        }
-        let pace = |every, count| Pace {
+    ) -> Option<Pace> {
+        let every = match count {
+            Some(_) => Amount::Fixed(Nanoseconds(0)),
+            None => every?,
+        };
+        Some(Pace {
             from: self.base.ticks(from.0),
-            to: self.base.ticks(to.0),
+            to: self.base.ticks(to.unwrap_or(self.document.duration).0),
             every,
             count,
             done: 0,
-        };
-        match (every, count) {
-            (None, None) => Ok(None),
-            (Some(_), Some(_)) => Err(Fault::new(
-                0..0,
-                "it is either so far apart (`every`) or so many (`count`), not both",
-            )),
-            (Some(every), None) => Ok(Some(pace(every, None))),
-            (None, Some(count)) => Ok(Some(pace(Amount::Fixed(Nanoseconds(0)), Some(count)))),
-        }
+        })
     }
 
     fn groups(&self, _end: Time) -> Result<Vec<Group>, Fault> {
@@ -1266,11 +1206,11 @@ impl<'a> Builder<'a> {
             priorities: BTreeMap::new(),
         };
         let mut windows = vec![window("trace", 0, NEVER)];
-        for said in &self.document.windows {
+        for (n, said) in self.document.windows.iter().enumerate() {
             let (from, to) = (self.base.ticks(said.from.0), self.base.ticks(said.to.0));
             if from >= to || from >= end {
                 let message = format!("window `{}` holds nothing of the trace", said.name);
-                return Err(Fault::new(0..0, message));
+                return Err(Fault::of("to", message).member("window", n));
             }
             windows.push(window(&said.name, from, to));
         }
@@ -1291,19 +1231,6 @@ fn unknown(what: &str, name: &Name) -> Fault {
         name.span(),
         format!("there is no {what} `{}`", name.get_ref()),
     )
-}
-
-/// Bytes of a transfer or packet.
-fn small(bytes: u64) -> Result<u32, Fault> {
-    u32::try_from(bytes)
-        .ok()
-        .filter(|bytes| *bytes <= 1 << 30)
-        .ok_or_else(|| {
-            Fault::new(
-                0..0,
-                format!("{bytes} bytes are more than the GiB that one transfer can have"),
-            )
-        })
 }
 
 /// The machine's processors by their distance from one: core, node, the rest.

@@ -1,7 +1,6 @@
 //! Sets of processors, such as a thread's affinity.
 
-/// Most processors that a machine can have here.
-pub(crate) const MAX_CPUS: usize = 256;
+const MAX_CPUS: usize = crate::scenario::MAX_CPUS as usize;
 
 /// A set of processors, by index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

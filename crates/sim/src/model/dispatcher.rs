@@ -374,6 +374,8 @@ impl<W: Write + Seek> Model<W> {
             self.threads[old].state = State::Ready;
             self.switch(c, Some(IDLE), WaitReason::WrPreempted);
         }
+        // It was not, if it idled and a thread stood by.
+        self.idle.insert(c);
         for t in [Some(old).filter(|t| *t != IDLE), standby]
             .into_iter()
             .flatten()

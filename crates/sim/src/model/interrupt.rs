@@ -20,6 +20,10 @@ const CLOCK_LEVEL: u8 = 13;
 /// Most parts of a DPC's work, such as the drivers that a packet passes.
 pub(crate) const MAX_PARTS: usize = 12;
 
+/// Interrupts or DPCs that may wait at a processor, before they are taken to come faster than it
+/// can ever serve them.
+pub(crate) const MOST_WAITING: usize = 1 << 16;
+
 /// What kind of routine it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
@@ -158,7 +162,18 @@ impl<W: Write + Seek> Model<W> {
         let pending = &mut self.cpus[c].pending;
         let at = pending.partition_point(|other| other.level >= work.level);
         pending.insert(at, work);
+        if pending.len() > MOST_WAITING {
+            self.flooded(c, "interrupts");
+        }
         self.settle(c);
+    }
+
+    /// More is asked of a processor than it will ever do.
+    pub(crate) fn flooded(&mut self, c: usize, what: &str) {
+        self.stop_with(format!(
+            "{MOST_WAITING} {what} wait at processor {c}: they come faster than it can serve them; \
+             let them come less often or cost less"
+        ));
     }
 
     /// Something that the kernel does at the clock interrupt.
@@ -241,7 +256,12 @@ impl<W: Write + Seek> Model<W> {
             Importance::High => cpu.dpcs.push_front(dpc),
             _ => cpu.dpcs.push_back(dpc),
         }
-        let is_deep = cpu.dpcs.len() > depth;
+        let waiting = cpu.dpcs.len();
+        if waiting > MOST_WAITING {
+            self.flooded(target, "DPCs");
+        }
+        let cpu = &mut self.cpus[target];
+        let is_deep = waiting > depth;
         let at_once = if target == c {
             importance != Importance::Low || is_deep || cpu.dpc_rate < rate
         } else {

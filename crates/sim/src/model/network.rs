@@ -5,7 +5,7 @@ use std::io::{Seek, Write};
 use std::net::SocketAddr;
 
 use super::device::Pace;
-use super::interrupt::{Kind, MAX_PARTS, Then, Work};
+use super::interrupt::{Kind, MAX_PARTS, MOST_WAITING, Then, Work};
 use super::{BodyId, Due, Model, ProcessId, Readier, RoutineId, Source};
 use crate::random::Random;
 use crate::scenario::Amount;
@@ -157,7 +157,12 @@ impl<W: Write + Seek> Model<W> {
     fn deliver(&mut self, delivery: Delivery) {
         let flow = &self.flows[delivery.flow];
         let (nic, queue) = (flow.nic, flow.queues[delivery.peer as usize]);
-        self.nics[nic].queues[queue].waiting.push_back(delivery);
+        let state = &mut self.nics[nic].queues[queue];
+        state.waiting.push_back(delivery);
+        if state.waiting.len() > MOST_WAITING {
+            let cpu = state.cpu;
+            self.flooded(cpu, "packets");
+        }
         self.nic_interrupts(nic, queue);
     }
 

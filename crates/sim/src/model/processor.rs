@@ -157,11 +157,16 @@ impl<W: Write + Seek> Model<W> {
             }
             cpu.dpcs_requested = false;
         }
+        let t = cpu.thread;
         if let Some(next) = cpu.standby.take() {
-            self.preempt(c, next);
+            // What runs may have changed since, or its rank.
+            if self.key(next) < self.key(t) {
+                self.preempt(c, next);
+            } else {
+                self.place(next, true, c);
+            }
             return true;
         }
-        let t = cpu.thread;
         if t == IDLE {
             if !cpu.asleep {
                 self.fall_asleep(c);

@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use super::{Document, Fault, ScenarioError};
+use super::{Document, Fault, ScenarioError, place};
 
 /// A scenario that has been read: its text is right, and what it names is there.
 #[derive(Clone, Debug)]
@@ -14,7 +14,16 @@ pub struct Scenario {
 /// One value set over a scenario's: `machine.windows = "11-25H2"`. Members of a list are chosen by
 /// name or number: `process."LockApp.exe".class = "high"`.
 #[derive(Clone, Debug)]
-pub struct Override(Table);
+pub struct Override {
+    /// As it was given.
+    setting: String,
+    /// The same as TOML.
+    text: String,
+    table: Table,
+}
+
+/// How many scenarios may extend one another.
+const MOST_BASES: u32 = 4;
 
 impl Override {
     /// Reads `path=value`; a value that is no TOML is taken as text.
@@ -26,21 +35,37 @@ impl Override {
             setting: setting.to_owned(),
             message,
         };
-        let (path, value) = setting
-            .split_once('=')
-            .ok_or_else(|| wrong("expected `path=value`, such as `machine.windows=7`".into()))?;
-        let value = value.trim();
-        let parsed: Result<Value, _> = toml::from_str::<Table>(&format!("value = {value}"))
-            .map(|mut table| table.remove("value").unwrap_or(Value::Boolean(false)));
-        let value = parsed.unwrap_or_else(|_| Value::String(value.to_owned()));
-        let mut line = Table::new();
-        line.insert("value".into(), value);
-        let text = toml::to_string(&line).map_err(|e| wrong(e.to_string()))?;
-        let text = text.replacen("value", path.trim(), 1);
-        let table = toml::from_str(&text)
-            .map_err(|e| wrong(format!("`{}` is no path: {}", path.trim(), e.message())))?;
-        Ok(Override(table))
+        let (path, value) = setting.split_once('=').ok_or_else(|| {
+            wrong("expected `path=value`, such as `machine.processors=16`".into())
+        })?;
+        let (path, value) = (path.trim(), value.trim());
+        let no_path = |message: &str| wrong(format!("`{path}` is no path: {message}"));
+        // The path stands alone before the value, so that neither can be more than it is.
+        let keys: Table = toml::from_str(&format!("{path}=0")).map_err(|e| no_path(e.message()))?;
+        if path.contains(['\n', '\r']) || !leads_to_one(&keys) {
+            return Err(no_path("expected keys with dots between them"));
+        }
+        let parsed = toml::from_str::<Table>(&format!("value = {value}"));
+        let text = match parsed {
+            Ok(table) if table.len() == 1 => format!("{path} = {value}"),
+            _ => format!("{path} = {}", Value::String(value.to_owned())),
+        };
+        let table = toml::from_str(&text).map_err(|e| no_path(e.message()))?;
+        Ok(Override {
+            setting: setting.to_owned(),
+            text,
+            table,
+        })
     }
+}
+
+/// Whether there is nothing in a table but the way to one value.
+fn leads_to_one(table: &Table) -> bool {
+    table.len() == 1
+        && table.values().all(|value| match value {
+            Value::Table(inner) => leads_to_one(inner),
+            _ => true,
+        })
 }
 
 impl Scenario {
@@ -55,63 +80,29 @@ impl Scenario {
         named: &dyn Fn(&str) -> Option<String>,
         settings: &[Override],
     ) -> Result<Scenario, ScenarioError> {
-        Scenario::read_nested(file, text, named, settings, 0)
-    }
-
-    fn read_nested(
-        file: &str,
-        text: &str,
-        named: &dyn Fn(&str) -> Option<String>,
-        settings: &[Override],
-        depth: u32,
-    ) -> Result<Scenario, ScenarioError> {
-        let located = |e: &toml::de::Error| {
-            Fault::new(e.span().unwrap_or(0..0), e.message()).located(file, text)
-        };
-        let table: Table = toml::from_str(text).map_err(|e| located(&e))?;
         let name = std::path::Path::new(file)
             .file_stem()
             .map_or(file.to_owned(), |stem| stem.to_string_lossy().into_owned());
-        let merged = match table.get("extends") {
-            None => {
-                // Whatever is wrong here is wrong in this file, at a place that can be told.
-                let document: Document = toml::from_str(text).map_err(|e| located(&e))?;
-                crate::model::check(&document).map_err(|fault| fault.located(file, text))?;
-                if settings.is_empty() {
-                    return Ok(Scenario { name, document });
-                }
-                table
-            }
-            Some(extends) => {
-                let missing = |extends: &str| ScenarioError::NoBase {
-                    file: file.to_owned(),
-                    extends: extends.to_owned(),
-                };
-                let extends = extends.as_str().ok_or_else(|| missing("?"))?;
-                let base = named(extends).filter(|_| depth < 4);
-                let base = base.ok_or_else(|| missing(extends))?;
-                Scenario::read_nested(extends, &base, named, &[], depth + 1)?;
-                let mut merged = whole(&base, named, depth);
-                put_over(&mut merged, table).map_err(|message| ScenarioError::Over {
-                    file: file.to_owned(),
-                    message,
+        let (mut merged, mut document) = read_whole(file, text, named, 0)?;
+        if !settings.is_empty() {
+            for over in settings {
+                merge(&mut merged, over.table.clone()).map_err(|message| {
+                    let setting = over.setting.clone();
+                    ScenarioError::Setting { setting, message }
                 })?;
-                merged
             }
-        };
-        let over = |message: String| ScenarioError::Over {
-            file: file.to_owned(),
-            message,
-        };
-        let mut merged = merged;
-        for Override(setting) in settings {
-            merge(&mut merged, setting.clone()).map_err(over)?;
+            document = document_of(&merged, |whole, fault| {
+                let way = place::way(whole, fault.span(whole).start);
+                let set = |over: &&Override| place::find(&over.text, &way).is_ok();
+                match settings.iter().rev().find(set).filter(|_| !way.is_empty()) {
+                    Some(over) => ScenarioError::Setting {
+                        setting: over.setting.clone(),
+                        message: fault.message,
+                    },
+                    None => over(file, whole, &fault),
+                }
+            })?;
         }
-        let text = toml::to_string(&merged).map_err(|e| over(e.to_string()))?;
-        let document: Document =
-            toml::from_str(&text).map_err(|e| over(about(&text, e.span(), e.message())))?;
-        crate::model::check(&document)
-            .map_err(|fault| over(about(&text, Some(fault.span), &fault.message)))?;
         Ok(Scenario { name, document })
     }
 
@@ -136,39 +127,79 @@ impl Scenario {
     }
 }
 
-/// A scenario's table with those that it extends under it. Checked before.
-fn whole(text: &str, named: &dyn Fn(&str) -> Option<String>, depth: u32) -> Table {
-    let mut table: Table = toml::from_str(text).unwrap_or_default();
-    let Some(Value::String(extends)) = table.remove("extends") else {
-        return table;
+/// A scenario's table, over those of the ones that it extends, and what it says.
+fn read_whole(
+    file: &str,
+    text: &str,
+    named: &dyn Fn(&str) -> Option<String>,
+    depth: u32,
+) -> Result<(Table, Document), ScenarioError> {
+    let at = |fault: Fault| fault.located(file, text);
+    let mut table: Table = toml::from_str(text).map_err(|e| at(fault_of(&e)))?;
+    let Some(extends) = table.remove("extends") else {
+        let document: Document = toml::from_str(text).map_err(|e| at(fault_of(&e)))?;
+        document.check().map_err(at)?;
+        return Ok((table, document));
     };
-    match named(&extends).filter(|_| depth < 4) {
-        Some(base) => {
-            let mut merged = whole(&base, named, depth + 1);
-            // What fails here has failed when the base was read by itself.
-            let _ = put_over(&mut merged, table);
-            merged
-        }
-        None => table,
+    let wrong = |message: String| at(Fault::of("extends", message));
+    let Value::String(extends) = extends else {
+        return Err(wrong("`extends` is the name of a scenario".into()));
+    };
+    let base = named(&extends)
+        .ok_or_else(|| wrong(format!("there is no scenario `{extends}` to extend")))?;
+    if depth == MOST_BASES {
+        return Err(wrong(format!(
+            "more than {MOST_BASES} scenarios extend one another, or each the other"
+        )));
     }
+    let (mut merged, _) = read_whole(&extends, &base, named, depth + 1)?;
+    put_over(&mut merged, table).map_err(|message| over(file, "", &Fault::new(0..0, message)))?;
+    let document = document_of(&merged, |whole, fault| {
+        let way = place::way(whole, fault.span(whole).start);
+        match place::find(text, &way) {
+            Ok(span) if !way.is_empty() => at(Fault::new(span, fault.message)),
+            _ => over(file, whole, &fault),
+        }
+    })?;
+    Ok((merged, document))
 }
 
-/// A message with the line that it is about, since nobody has seen the text.
-fn about(text: &str, span: Option<std::ops::Range<usize>>, message: &str) -> String {
-    let line = span.and_then(|span| {
-        let start = text.get(..span.start)?.rfind('\n').map_or(0, |at| at + 1);
+/// What a table says; `locate` tells of a fault in the text that it is written as.
+fn document_of(
+    merged: &Table,
+    locate: impl Fn(&str, Fault) -> ScenarioError,
+) -> Result<Document, ScenarioError> {
+    // What was read can be written.
+    let text = toml::to_string(merged).unwrap_or_default();
+    let document: Document = toml::from_str(&text).map_err(|e| locate(&text, fault_of(&e)))?;
+    document.check().map_err(|fault| locate(&text, fault))?;
+    Ok(document)
+}
+
+fn fault_of(error: &toml::de::Error) -> Fault {
+    Fault::new(error.span().unwrap_or(0..0), error.message())
+}
+
+/// A fault with the line of `text` that it is about, since nobody has seen the text.
+fn over(file: &str, text: &str, fault: &Fault) -> ScenarioError {
+    let line = || {
+        let start = text.get(..fault.span(text).start)?;
+        let start = start.rfind('\n').map_or(0, |at| at + 1);
         text.get(start..)?.lines().next()
-    });
-    match line {
-        Some(line) => format!("{message} (in `{}`)", line.trim()),
-        None => message.to_owned(),
+    };
+    let message = match line() {
+        Some(line) => format!("{} (in `{}`)", fault.message, line.trim()),
+        None => fault.message.clone(),
+    };
+    ScenarioError::Over {
+        file: file.to_owned(),
+        message,
     }
 }
 
 /// Puts a scenario over the one that it extends: what it changes, and the members of lists that it
 /// `add`s.
 fn put_over(under: &mut Table, mut over: Table) -> Result<(), String> {
-    over.remove("extends");
     let added = over.remove("add");
     merge(under, over)?;
     let Some(Value::Table(added)) = added else {

@@ -2,13 +2,17 @@
 //! description of the schema.
 
 mod error;
+mod limits;
 mod load;
 mod machine;
+mod place;
 mod program;
+mod spelling;
 mod world;
 
 pub(crate) use error::Fault;
 pub use error::ScenarioError;
+pub(crate) use limits::MAX_CPUS;
 pub use load::{Override, Scenario};
 
 pub(crate) use machine::{Machine, Scheduler};
@@ -66,6 +70,17 @@ pub(crate) struct Document {
     pub(crate) actions: Vec<Action>,
     #[serde(default, rename = "window")]
     pub(crate) windows: Vec<Window>,
+}
+
+impl Document {
+    /// Whether it asks for what can be.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its place.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        limits::check(self)?;
+        crate::model::check(self)
+    }
 }
 
 fn one() -> u64 {

@@ -1,7 +1,8 @@
 //! What a thread does, step by step.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
+use super::spelling::understood;
 use super::{Amount, Name};
 use crate::quantity::{Bytes, Nanoseconds};
 
@@ -11,14 +12,19 @@ use crate::quantity::{Bytes, Nanoseconds};
 pub(crate) struct Frames(pub(crate) Vec<String>);
 
 /// One step of a program. Steps that wait say on what; `frames` is where they do it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "RawStep")]
+#[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) verb: Verb,
     /// Where on the stack; empty means the thread's own.
     pub(crate) frames: Frames,
     /// Name under which the truth tells how long the step took.
     pub(crate) measure: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for Step {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Step, D::Error> {
+        understood::<RawStep, Step, D>(deserializer)
+    }
 }
 
 /// What a step does.

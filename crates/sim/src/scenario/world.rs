@@ -1,8 +1,9 @@
 //! Who and what is there: processes, devices, traffic, and what happens when.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::Amount;
+use super::spelling::understood;
 use super::{Frames, Name, Step};
 use crate::quantity::{Bytes, Nanoseconds, Share};
 use crate::rss::Rss;
@@ -342,8 +343,7 @@ fn packet_bytes() -> Bytes {
 }
 
 /// Something that happens at a moment.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "RawAction")]
+#[derive(Clone, Debug)]
 pub(crate) struct Action {
     pub(crate) time: Nanoseconds,
     /// Again after so long,
@@ -351,6 +351,12 @@ pub(crate) struct Action {
     /// so many times in all.
     pub(crate) times: u32,
     pub(crate) what: What,
+}
+
+impl<'de> Deserialize<'de> for Action {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Action, D::Error> {
+        understood::<RawAction, Action, D>(deserializer)
+    }
 }
 
 /// What happens.

@@ -1,0 +1,527 @@
+//! What the reader of scenarios says of wrong ones: the place, what was found, what to do.
+
+use std::io::Cursor;
+
+use sim::scenario::{Override, Scenario};
+use testdata::Rng;
+
+/// A scenario with one of everything, right as it is.
+const WHOLE: &str = include_str!("data/whole.toml");
+
+fn read(text: &str) -> Result<Scenario, String> {
+    Scenario::read("s.toml", text, &|_| None, &[]).map_err(|e| e.to_string())
+}
+
+fn set(settings: &[&str]) -> Result<Scenario, String> {
+    let settings: Result<Vec<Override>, _> = settings.iter().map(|s| Override::parse(s)).collect();
+    let settings = settings.map_err(|e| e.to_string())?;
+    Scenario::read("s.toml", WHOLE, &|_| None, &settings).map_err(|e| e.to_string())
+}
+
+#[test]
+fn the_whole_scenario_is_right() {
+    let scenario = read(WHOLE).expect("right");
+    assert_eq!(
+        (scenario.name(), scenario.title()),
+        ("s", "One of everything")
+    );
+}
+
+/// Part of the whole scenario, what stands there instead, and what is said of it. The message's place
+/// is the line of the part and the column that is given here.
+#[test]
+fn each_error_says_where_and_what() {
+    let mut others = Vec::new();
+    for (right, wrong, column, said) in WRONG {
+        assert_eq!(WHOLE.matches(right).count(), 1, "{right}");
+        let at = WHOLE.find(right).expect("there");
+        let text = WHOLE.replacen(right, wrong, 1);
+        let line = text[..at].matches('\n').count() + 1;
+        let found = read(&text).expect_err(wrong);
+        let place = format!("s.toml:{line}:{column}: ");
+        if !found.starts_with(&format!("{place}{said}")) {
+            others.push(format!("{wrong}\nexpected {place}{said}\nfound    {found}"));
+        }
+    }
+    assert!(others.is_empty(), "{}", others.join("\n\n"));
+}
+
+/// (right, wrong, column, message)
+const WRONG: [(&str, &str, usize, &str); 51] = [
+    // Wrong types and fields.
+    (
+        "duration = \"2s\"",
+        "duration = 2",
+        12,
+        "invalid type: integer `2`, expected a duration such as 15us",
+    ),
+    (
+        "duration = \"2s\"",
+        "duration = \"2 moons\"",
+        12,
+        "expected a duration such as 15us, 1.5ms or 3s, found `2 moons`",
+    ),
+    (
+        "processors = 4",
+        "processor = 4",
+        1,
+        "unknown field `processor`",
+    ),
+    (
+        "windows = \"10-22H2\"",
+        "windows = \"95\"",
+        11,
+        "unknown variant `95`, expected one of `7`",
+    ),
+    (
+        "class = \"high\"",
+        "class = \"huge\"",
+        9,
+        "unknown variant `huge`",
+    ),
+    (
+        "kernel = [\"CSWITCH\"",
+        "kernel = [\"SWITCH\"",
+        11,
+        "unknown variant `SWITCH`",
+    ),
+    (
+        "{ run = \"1ms\" }",
+        "{ run = \"exp(1ms\" }",
+        11,
+        "expected exp(mean)",
+    ),
+    (
+        "{ run = \"1ms\" }",
+        "{ walk = \"1ms\" }",
+        5,
+        "unknown field `walk`",
+    ),
+    (
+        "{ run = \"1ms\" }",
+        "{ run = \"1ms\", sleep = \"1ms\" }",
+        3,
+        "a step does one thing; this one says `run` and `sleep`",
+    ),
+    (
+        "[[at]]\ntime = \"1s\"\nkey = 65",
+        "[[at]]\ntime = \"1s\"",
+        1,
+        "one thing happens `at` a moment",
+    ),
+    // Names of what is not there.
+    (
+        "group = \"background\"",
+        "group = \"foreground\"",
+        9,
+        "there is no group `foreground`",
+    ),
+    (
+        "{ post = \"app.exe\" }",
+        "{ post = \"ape.exe\" }",
+        12,
+        "there is no process `ape.exe`",
+    ),
+    (
+        "{ send = \"pings\" }",
+        "{ send = \"pongs\" }",
+        12,
+        "there is no flow `pongs`",
+    ),
+    (
+        "nic = \"net\"\nwindow",
+        "nic = \"not\"\nwindow",
+        7,
+        "there is no adapter `not`",
+    ),
+    (
+        "{ wait = \"ready\" }",
+        "{ wait = \"raedy\" }",
+        12,
+        "nothing sets the object `raedy`",
+    ),
+    (
+        "{ wait = \"ready\" }",
+        "{ wait = \"lock\" }",
+        12,
+        "`lock` is a lock here and none there",
+    ),
+    (
+        "{ read = \"4KiB\" }",
+        "{ read = \"4KiB\", disk = 7 }",
+        27,
+        "there is no disk 7",
+    ),
+    (
+        "focus = \"app.exe\"",
+        "focus = \"ape.exe\"",
+        9,
+        "there is no process `ape.exe`",
+    ),
+    (
+        "in = [\"app.exe!Work\"]",
+        "in = [\"Work\"]",
+        23,
+        "`Work` is no frame: expected `module!function`",
+    ),
+    (
+        "in = [\"usb.sys!Isr\"]",
+        "in = [\"game.exe!Isr\"]",
+        14,
+        "`game.exe` is a user module",
+    ),
+    (
+        "in = [\"usb.sys!Dpc\"]",
+        "in = []",
+        14,
+        "a routine names its frames",
+    ),
+    // Machines that cannot be.
+    (
+        "processors = 4",
+        "processors = 0",
+        14,
+        "`processors` is 1 to 256, not 0",
+    ),
+    (
+        "processors = 4",
+        "processors = 65535",
+        14,
+        "`processors` is 1 to 256, not 65535",
+    ),
+    (
+        "processors = 4",
+        "processors = 5",
+        14,
+        "5 processors do not make equal NUMA nodes",
+    ),
+    (
+        "clock_hz = 10000000",
+        "clock_hz = 1",
+        12,
+        "`clock_hz` is 1000 to 10000000000, not 1",
+    ),
+    (
+        "affinity = [0, 1]",
+        "affinity = [0, 4]",
+        12,
+        "there is no processor 4: the machine has 0 to 3",
+    ),
+    (
+        "affinity = [0, 1]",
+        "affinity = []",
+        12,
+        "`affinity` names a processor at least",
+    ),
+    ("ideal = 1", "ideal = 9", 9, "there is no processor 9"),
+    ("cpus = [2]", "cpus = [4]", 8, "there is no processor 4"),
+    ("target = 3", "target = 4", 10, "there is no processor 4"),
+    (
+        "rss = { base_processor = 1 }",
+        "rss = { base_processor = 7 }",
+        7,
+        "adapter `net`: these RSS settings leave no processor",
+    ),
+    (
+        "skew = [{ cpu = 1",
+        "skew = [{ cpu = 4",
+        17,
+        "there is no processor 4",
+    ),
+    // Numbers without bound.
+    (
+        "duration = \"2s\"",
+        "duration = \"0s\"",
+        12,
+        "`duration` is 1 ns at least, not 0 ns",
+    ),
+    (
+        "duration = \"2s\"",
+        "duration = \"25h\"",
+        12,
+        "`duration` is 86400000000000 ns at most",
+    ),
+    (
+        "generation = \"150ms\"",
+        "generation = \"0s\"",
+        14,
+        "`generation` is 1000000 ns at least, not 0 ns",
+    ),
+    (
+        "weight = 5",
+        "weight = 4000000000",
+        10,
+        "`weight` is 1 to 9, not 4000000000",
+    ),
+    (
+        "count = 2",
+        "count = 4000000000",
+        9,
+        "a scenario has at most 20000 threads, these make 4000000000",
+    ),
+    (
+        "count = 2",
+        "count = 0",
+        9,
+        "`count` is 1 to 4294967295, not 0",
+    ),
+    (
+        "priority = 9",
+        "priority = 32",
+        12,
+        "`priority` is 1 to 31, not 32",
+    ),
+    (
+        "every = \"1ms\"",
+        "every = \"0ns\"",
+        9,
+        "`every` is 1000 ns at least, not 0 ns",
+    ),
+    (
+        "every = \"1ms\"",
+        "count = 1000000000000000000",
+        9,
+        "1000000000000000000 is more than one a microsecond",
+    ),
+    (
+        "packets = 3",
+        "packets = 70000",
+        11,
+        "`packets` is 1 to 65536, not 70000",
+    ),
+    (
+        "peers = 5",
+        "bytes = \"1GiB\"",
+        9,
+        "`bytes` is 0 to 357913941, not 1073741824",
+    ),
+    (
+        "window = 2",
+        "window = 4000000000",
+        10,
+        "`window` is 0 to 65536, not 4000000000",
+    ),
+    ("peers = 5", "peers = 0", 9, "`peers` is 1 to 65536, not 0"),
+    (
+        "to = \"1.5s\"",
+        "to = \"0.1s\"",
+        6,
+        "window `middle` holds nothing of the trace",
+    ),
+    (
+        "buffer_kib = 64",
+        "buffer_kib = 65",
+        14,
+        "`buffer_kib` is a power of two, not 65",
+    ),
+    (
+        "{ read = \"4KiB\" }",
+        "{ read = \"2GiB\" }",
+        12,
+        "`read` is 0 to 1073741824, not 2147483648",
+    ),
+    (
+        "every = \"10ms\"",
+        "every = \"1ns\"",
+        9,
+        "`every` is 1000 ns at least, not 1 ns",
+    ),
+    // Programs that never let time pass, and loops that cannot be.
+    (
+        "{ forever = [{ yield = true }, { sleep = \"5ms\" }] }",
+        "{ forever = [{ yield = true }] }",
+        15,
+        "these steps never let time pass",
+    ),
+    (
+        "{ repeat = 2, steps = [{ run = \"1us\" }] }",
+        "{ repeat = 2 }",
+        3,
+        "a `repeat` needs its `steps`",
+    ),
+];
+
+#[test]
+fn bases_are_there_and_end() {
+    let files = |name: &str| match name {
+        "whole" => Some(WHOLE.to_owned()),
+        "round" => Some("extends = 'about'".to_owned()),
+        "about" => Some("extends = 'round'".to_owned()),
+        _ => None,
+    };
+    let said = |text: &str| match Scenario::read("s.toml", text, &files, &[]) {
+        Ok(_) => String::new(),
+        Err(error) => error.to_string(),
+    };
+    assert_eq!(said("extends = 'whole'\n[machine]\nprocessors = 8"), "");
+    assert_eq!(
+        said("extends = 'hole'"),
+        "s.toml:1:11: there is no scenario `hole` to extend"
+    );
+    assert_eq!(
+        said("extends = 3"),
+        "s.toml:1:11: `extends` is the name of a scenario"
+    );
+    assert!(
+        said("extends = 'round'")
+            .ends_with("more than 4 scenarios extend one another, or each the other")
+    );
+    // What is wrong over a base is found in the file that says it.
+    assert_eq!(
+        said("extends = 'whole'\n[process.'app.exe'.thread.main]\npriority = 0"),
+        "s.toml:3:12: `priority` is 1 to 31, not 0"
+    );
+    assert!(
+        said("extends = 'whole'\n[machine]\nprocessor = 0")
+            .starts_with("s.toml:3:13: unknown field")
+    );
+    assert_eq!(
+        said("extends = 'whole'\n[process.'ape.exe']\nclass = 'high'"),
+        "s.toml, with what is set over it: `process` has no `ape.exe`"
+    );
+    // What a file takes from under a base's feet is in neither.
+    assert_eq!(
+        said("extends = 'whole'\n[machine]\nprocessors = 1"),
+        "s.toml, with what is set over it: there is no processor 1: the machine has 0 to 0 \
+         (in `cpu = 1`)"
+    );
+}
+
+#[test]
+fn settings_are_told_by_what_they_said() {
+    for (setting, said) in [
+        (
+            "windows",
+            "`windows`: expected `path=value`, such as `machine.processors=16`",
+        ),
+        ("=7", "`=7`: `` is no path"),
+        ("a b=7", "`a b=7`: `a b` is no path"),
+        ("#x=7", "`#x=7`: `#x` is no path"),
+        (
+            "machine.windows=98SE",
+            "`machine.windows=98SE`: unknown variant `98SE`",
+        ),
+        (
+            "machine.windows=7\nseed=3",
+            "`machine.windows=7\nseed=3`: unknown variant",
+        ),
+        (
+            "machine.processors=6000",
+            "`machine.processors=6000`: `processors` is 1 to 256",
+        ),
+        (
+            "process.'app.exe'.thread.9.count=1",
+            "`process.'app.exe'.thread.9.count=1`: `thread` has no `9`",
+        ),
+        (
+            "process.'app.exe'.thread.main.count=0",
+            "`process.'app.exe'.thread.main.count=0`: `count` is 1",
+        ),
+    ] {
+        let found = set(&[setting]).map(|_| ()).expect_err(setting);
+        assert!(found.starts_with(said), "expected {said}\nfound    {found}");
+    }
+    let set = set(&[
+        "duration=3s",
+        "machine.windows = \"7\"",
+        "trouble={}",
+        "scheduler={ dpc_rate = 4 }",
+    ]);
+    assert!(set.is_ok(), "{set:?}");
+}
+
+/// Whatever a scenario says, reading it ends with a scenario or an error, and running one ends.
+#[test]
+fn broken_scenarios_do_no_harm() {
+    let mut rng = Rng(17);
+    let mut right = 0;
+    const PIECES: [&str; 24] = [
+        "0",
+        "-1",
+        "4294967296",
+        "18446744073709551615",
+        "\"\"",
+        "\"0ns\"",
+        "\"500000h\"",
+        "\"exp(500000h)\"",
+        "\"lognormal(500000h, 10)\"",
+        "[]",
+        "{}",
+        "true",
+        "\n",
+        "]",
+        "\"app.exe\"",
+        "\"ready\"",
+        "\"lock\"",
+        "\"µ\"",
+        "= ",
+        "[[process]]",
+        "\"16777216TiB\"",
+        "\"99%\"",
+        "nan",
+        "1979-05-27",
+    ];
+    for _ in 0..3_000 {
+        let mut text = WHOLE.to_owned();
+        for _ in 0..1 + rng.below(2) {
+            // A value, or anything, is replaced.
+            let starts: Vec<usize> = text.match_indices("= ").map(|(at, _)| at + 2).collect();
+            let from = starts[rng.below(starts.len())];
+            let ends = text[from..].find([',', '\n', ' ', ']']).unwrap_or(0);
+            text.replace_range(from..from + ends, PIECES[rng.below(PIECES.len())]);
+        }
+        let Ok(scenario) = read(&text) else { continue };
+        right += 1;
+        let mut looks = 0;
+        // What is left may be long: it is enough that it goes on without harm.
+        let go_on = |_| {
+            looks += 1;
+            looks < 2
+        };
+        let _ = sim::simulate(&scenario, None, Cursor::new(Vec::new()), go_on);
+    }
+    assert!(right > 50, "only {right} of the texts were scenarios");
+}
+
+#[test]
+fn programs_that_never_let_time_pass_are_stopped() {
+    for program in [
+        "{ forever = [{ wait = 'a' }, { set = 'a' }] }, { set = 'a' }",
+        "{ repeat = 4000000000, steps = [{ repeat = 4000000000, steps = [{ mark = 'x' }] }] }",
+    ] {
+        let text = format!(
+            "title = 't'\nduration = '1s'\n[machine]\n[[process]]\nname = 'a.exe'\n\
+             [[process.thread]]\nprogram = [{{ set = 'a' }}, {{ wait = 'a', timeout = '1ms' }}, {program}]"
+        );
+        let text = text.replacen(
+            "{ set = 'a' }, { wait",
+            "{ set = 'a' }, { set = 'a' }, { wait",
+            1,
+        );
+        let scenario = read(&text).expect("its text is right");
+        let run = sim::simulate(&scenario, None, Cursor::new(Vec::new()), |_| true);
+        if let Err(error) = run {
+            assert!(
+                error.to_string().contains("would never let time pass"),
+                "{error}"
+            );
+        } else {
+            assert!(program.starts_with("{ forever"), "{program}");
+        }
+    }
+}
+
+#[test]
+fn floods_are_stopped() {
+    let flood = "title = 't'\nduration = '1h'\n[machine]\n[record]\nkernel = []\nproviders = []\n\
+         [[device]]\nname = 'd'\nevery = '1us'\nisr = { in = ['d.sys!Isr'], cost = '1s' }";
+    let scenario = read(flood).expect("its text is right");
+    let error = sim::simulate(&scenario, None, Cursor::new(Vec::new()), |_| true)
+        .expect_err("more than the processor can serve");
+    assert!(
+        error
+            .to_string()
+            .contains("they come faster than it can serve them"),
+        "{error}"
+    );
+}
