@@ -486,9 +486,9 @@ mod tests {
             places.sort_unstable();
             assert!(places.windows(2).all(|pair| pair[0].1 <= pair[1].0));
             for module in modules.iter() {
-                assert_eq!(module.base >> 63 == 1, module.is_kernel());
+                assert_eq!(module.base >> 63 == 1, module.is_kernel);
                 assert_eq!(
-                    module.is_kernel(),
+                    module.is_kernel,
                     module.file.ends_with(".sys") || module.file == "ntoskrnl.exe"
                 );
             }
