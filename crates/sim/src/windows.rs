@@ -4,19 +4,45 @@ use serde::Deserialize;
 
 /// A release of Windows. Behaviour and the layouts of events differ by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "Spelling")]
 pub enum Windows {
     /// Windows 7 SP1 and Server 2008 R2 SP1, build 7601.
-    #[serde(rename = "7")]
     Seven,
     /// Windows 10 22H2, build 19045.
-    #[serde(rename = "10-22H2")]
     Ten,
     /// Windows 11 23H2, build 22631.
-    #[serde(rename = "11-23H2")]
     Eleven23H2,
     /// Windows 11 25H2, build 26200.
-    #[serde(rename = "11-25H2")]
     Eleven25H2,
+}
+
+/// How a release is written: `"11-25H2"`, and `7` with or without quotes.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Spelling {
+    Number(u32),
+    Name(String),
+}
+
+impl TryFrom<Spelling> for Windows {
+    type Error = String;
+
+    fn try_from(spelling: Spelling) -> Result<Windows, String> {
+        let name = match spelling {
+            Spelling::Number(number) => number.to_string(),
+            Spelling::Name(name) => name,
+        };
+        match &name[..] {
+            "7" => Ok(Windows::Seven),
+            "10-22H2" => Ok(Windows::Ten),
+            "11-23H2" => Ok(Windows::Eleven23H2),
+            "11-25H2" => Ok(Windows::Eleven25H2),
+            _ => Err(format!(
+                "unknown release of Windows `{name}`, expected `7`, `10-22H2`, `11-23H2` or \
+                 `11-25H2`"
+            )),
+        }
+    }
 }
 
 impl Windows {

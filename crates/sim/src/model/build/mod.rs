@@ -1,0 +1,453 @@
+//! From a scenario to a model: names become indices, durations ticks, programs flat lists.
+
+mod code;
+mod devices;
+mod processes;
+mod programs;
+
+use std::collections::BTreeMap;
+use std::io::{Cursor, Seek, Write};
+use std::num::NonZero;
+
+use super::action::{Action, What};
+use super::agenda::Agenda;
+use super::cpu_set::CpuSet;
+use super::group::Group;
+use super::program::Object;
+use super::ready_queue::ReadyQueue;
+use super::thread::{Process, Thread};
+use super::{Body, BodyId, IDLE, Labels, Model, ProcessId, RunError, ThreadId, Turn, Turns};
+use crate::clock::{ClockInterrupt, DEFAULT_PERIOD};
+use crate::log::{Computer, Cpu, Log, Modules};
+use crate::quantity::Nanoseconds;
+use crate::quantum::{IDLE_CLASS_UNITS, Win32PrioritySeparation};
+use crate::scenario::{self, Amount, Document, Fault, Frames, Name};
+use crate::time::{NEVER, Time, TimeBase};
+use crate::topology::Topology;
+use crate::truth::{DiskSums, FlowSums, Gap, ProcessorTime, Truth, Watched, WindowSums};
+use crate::windows::Windows;
+
+/// Process 0 is the Idle process, whose only thread is every processor's idle thread.
+pub(crate) const IDLE_PROCESS: ProcessId = 0;
+/// The System process, which every machine has.
+pub(crate) const SYSTEM: ProcessId = 1;
+const SYSTEM_PID: u32 = 4;
+
+/// The short slice seen on build 26200: 1.736 ms, one ninth of a clock tick.
+const SHORT_SLICE: Nanoseconds = Nanoseconds(1_736_000);
+
+/// How long the machine has been up when the trace begins: an hour, in 100 ns.
+const UP: u64 = 3_600 * 10_000_000;
+
+/// Whether a scenario can be built: what it names is there, and it makes sense.
+pub(crate) fn check(document: &Document) -> Result<(), Fault> {
+    match Builder::new(document, document.seed)?.build(Cursor::new(Vec::new())) {
+        Ok(_) => Ok(()),
+        Err(BuildError::Fault(fault)) => Err(fault),
+        Err(BuildError::Write(error)) => Err(Fault::of("record", error.to_string())),
+    }
+}
+
+/// Builds a scenario's model, which logs to `out`.
+pub(crate) fn build<W: Write + Seek>(
+    document: &Document,
+    seed: u64,
+    out: W,
+) -> Result<Model<W>, RunError> {
+    let stuck = |fault: Fault| RunError::Stuck(fault.message);
+    let builder = Builder::new(document, seed).map_err(stuck)?;
+    builder.build(out).map_err(|error| match error {
+        BuildError::Fault(fault) => stuck(fault),
+        BuildError::Write(error) => error.into(),
+    })
+}
+
+enum BuildError {
+    Fault(Fault),
+    Write(etl::write::WriteError),
+}
+
+impl From<Fault> for BuildError {
+    fn from(fault: Fault) -> BuildError {
+        BuildError::Fault(fault)
+    }
+}
+
+/// A model in the making.
+struct Builder<'a> {
+    document: &'a Document,
+    seed: u64,
+    base: TimeBase,
+    topology: Topology,
+    modules: Modules,
+    bodies: Vec<Body>,
+    by_frames: BTreeMap<(Option<u32>, Vec<Frames>), BodyId>,
+    routines: Vec<u64>,
+    labels: Labels,
+    objects: Vec<Object>,
+    by_name: BTreeMap<String, NamedObject>,
+    processes: Vec<Process>,
+    threads: Vec<Thread>,
+    starts: Vec<(ThreadId, Amount)>,
+    flow_objects: Vec<usize>,
+    measures: Vec<String>,
+    next_id: u32,
+}
+
+/// An object that programs name.
+#[derive(Clone, Debug)]
+struct NamedObject {
+    index: usize,
+    is_lock: bool,
+    set: bool,
+    awaited: bool,
+    span: std::ops::Range<usize>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(document: &'a Document, seed: u64) -> Result<Builder<'a>, Fault> {
+        let machine = &document.machine;
+        let group_size = u8::try_from(machine.group_size).unwrap_or(u8::MAX);
+        let topology = Topology::new(
+            machine.processors.into(),
+            machine.threads_per_core.into(),
+            machine.nodes,
+            group_size,
+        )
+        .map_err(|e| Fault::of(e.field(), e.to_string()).inside("machine"))?;
+        Ok(Builder {
+            document,
+            seed,
+            base: TimeBase::new(machine.clock_hz, machine.cpu_mhz),
+            topology,
+            modules: Modules::new(machine.windows),
+            bodies: Vec::new(),
+            by_frames: BTreeMap::new(),
+            routines: Vec::new(),
+            labels: Labels::default(),
+            objects: Vec::new(),
+            by_name: BTreeMap::new(),
+            processes: Vec::new(),
+            threads: Vec::new(),
+            starts: Vec::new(),
+            flow_objects: Vec::new(),
+            measures: Vec::new(),
+            next_id: 64,
+        })
+    }
+
+    fn build<W: Write + Seek>(mut self, out: W) -> Result<Model<W>, BuildError> {
+        let document = self.document;
+        let machine = &document.machine;
+        let base = self.base;
+        let end = base.ticks(document.duration.0).max(1);
+
+        self.add_processes()?;
+        for _ in &document.flows {
+            let object = self.object(u32::MAX, 0);
+            self.flow_objects.push(object);
+        }
+        let clock_body = self.body(
+            None,
+            vec![frames(&[
+                "ntoskrnl.exe!KiTimerExpiration",
+                "ntoskrnl.exe!KiIdleLoop",
+            ])],
+        )?;
+        self.routine("ntoskrnl.exe!KiTimerExpiration")?;
+        self.add_threads()?;
+        let cpus = self.processors()?;
+        let disks = self.disks()?;
+        let nics = self.nics()?;
+        let flows = self.flows(&nics)?;
+        let devices = self.devices()?;
+        let groups = self.groups()?;
+        let actions = self.actions()?;
+        let windows = self.windows(end)?;
+        for (name, object) in &self.by_name {
+            let what = if object.is_lock { "lock" } else { "object" };
+            let message = match (object.set, object.awaited) {
+                (true, true) => continue,
+                (true, false) => format!("nothing waits for the {what} `{name}`"),
+                (false, _) => format!("nothing sets the {what} `{name}`"),
+            };
+            return Err(Fault::new(object.span.clone(), message).into());
+        }
+
+        let quantum =
+            Win32PrioritySeparation(machine.win32_priority_separation).decode(machine.server);
+        let turn = |units: u8| {
+            // 3 units are one nominal clock tick, whatever the clock's period is now.
+            let ns = u64::from(units) * u64::from(DEFAULT_PERIOD) * 100 / 3;
+            Turn {
+                units,
+                ticks: base.ticks(ns) as i64,
+            }
+        };
+        let turns = Turns {
+            foreground: turn(quantum.foreground_units),
+            background: turn(quantum.background_units),
+            idle: turn(IDLE_CLASS_UNITS),
+        };
+        for thread in &mut self.threads {
+            thread.quantum = turns.of(&self.processes[thread.process]).ticks;
+        }
+        let scheduler = document.scheduler.clone();
+        let short_slice = scheduler
+            .short_slice
+            .or((machine.windows >= Windows::Eleven25H2).then_some(SHORT_SLICE));
+
+        let count = self.topology.processors().len();
+        let topology = self.topology.processors().to_vec();
+        let siblings = (0..count)
+            .map(|c| {
+                (0..count)
+                    .filter(|o| topology[*o].core == topology[c].core)
+                    .collect()
+            })
+            .collect();
+        let near = (0..count).map(|c| nearest_first(&topology, c)).collect();
+        let (shared_by, sharers) = shared_queues(machine.windows, &topology);
+
+        let computer = Computer {
+            windows: machine.windows,
+            server: machine.server,
+            name: machine.name.clone(),
+            cpus: topology
+                .iter()
+                .map(|place| Cpu {
+                    group: place.group,
+                    number: place.number,
+                    core: place.core,
+                    node: place.node,
+                })
+                .collect(),
+            cpu_mhz: machine.cpu_mhz,
+            memory_mib: 16_384,
+            frequency: machine.clock_hz,
+            start: machine.start,
+            boot: machine.start.saturating_sub(UP),
+        };
+        let mut clock = ClockInterrupt::new(
+            machine.windows,
+            NonZero::new(machine.clock_hz).unwrap_or(NonZero::<u64>::MIN),
+            machine.global_timer_requests,
+        );
+        for (spec, process) in document.processes.iter().zip(self.spec_processes()) {
+            if spec.ignores_occlusion {
+                clock.set_always_honoured(0, self.processes[process].id, true);
+            }
+        }
+        let focus = self.processes.iter().position(|p| p.foreground);
+        let mut truth = Truth {
+            processors: vec![ProcessorTime::default(); count],
+            windows,
+            measures: (self.measures.iter())
+                .map(|name| (name.clone(), Vec::new(), 0))
+                .collect(),
+            flows: vec![FlowSums::default(); flows.len()],
+            disks: vec![DiskSums::default(); disks.len()],
+            samples: vec![0; self.processes.len()],
+            ..Truth::default()
+        };
+        for (t, thread) in self.threads.iter().enumerate().filter(|(_, t)| t.watched) {
+            truth.watched.insert(t, Watched::default());
+            truth.gaps.insert(thread.process, Gap::default());
+        }
+        let page_file = self.file(r"C:\pagefile.sys");
+        let log =
+            Log::new(out, computer, &document.record, self.modules).map_err(BuildError::Write)?;
+        let mut model = Model {
+            now: 0,
+            end,
+            most_events: document.events.unwrap_or(u64::MAX),
+            base,
+            agenda: Agenda::default(),
+            clock,
+            log,
+            truth,
+            failure: None,
+            siblings,
+            near,
+            idle: CpuSet::first(count),
+            c_states: (machine.c_states.iter())
+                .map(|state| (base.ticks(state.residency.0), base.ticks(state.latency.0)))
+                .collect(),
+            quantum,
+            turns,
+            short_slice: short_slice.map(|slice| base.ticks(slice.0).max(1)),
+            generation: base.ticks(scheduler.generation.0).max(1),
+            starvation_wait: base.ticks(scheduler.starvation_wait.0),
+            starvation_quantum: turn(3).ticks * i64::from(scheduler.starvation_ticks),
+            ipi_delay: base.ticks(scheduler.ipi_delay.0),
+            timer_expiry: base.ticks(scheduler.timer_expiry.0).max(1),
+            scheduler,
+            local: (0..count).map(|_| ReadyQueue::new()).collect(),
+            shared: (0..sharers.len()).map(|_| ReadyQueue::new()).collect(),
+            shared_by,
+            sharers,
+            grouped: (0..count)
+                .map(|_| groups.iter().map(|_| ReadyQueue::new()).collect())
+                .collect(),
+            ready_threads: 0,
+            topology,
+            cpus,
+            threads: self.threads,
+            processes: self.processes,
+            groups,
+            objects: self.objects,
+            bodies: self.bodies,
+            clock_body,
+            routines: self.routines,
+            disks,
+            nics,
+            devices,
+            flows,
+            page_file,
+            file_keys: Vec::new(),
+            labels: self.labels,
+            actions,
+            focus: focus.unwrap_or(SYSTEM),
+            sampling: Some(document.record.sampling_interval)
+                .filter(|interval| *interval > 0)
+                .map(|interval| base.ticks(u64::from(interval) * 100).max(1)),
+            suspended_until: None,
+            accounted: 0,
+            frame: Vec::new(),
+        };
+        model.plan(document, &self.starts);
+        Ok(model)
+    }
+
+    fn groups(&self) -> Result<Vec<Group>, Fault> {
+        let scheduler = &self.document.scheduler;
+        let weights: u32 = self.document.groups.iter().map(|g| g.weight).sum();
+        let weights = u64::from((weights + scheduler.ungrouped_weight).max(1));
+        let count = self.topology.processors().len() as u64;
+        let generation = self.base.ticks(scheduler.generation.0).max(1) * count;
+        let mut groups = Vec::new();
+        for group in &self.document.groups {
+            let cap = (group.rate_cap).map(|share| (generation as f64 * share.get()) as Time);
+            let mut new = Group {
+                bias: group.bias,
+                background: group.background,
+                used: 0,
+                budget: generation * u64::from(group.weight) / weights,
+                step: self.base.ticks(scheduler.rank_step.0).max(1),
+                highest: scheduler.highest_rank,
+                cap,
+                rank: 0,
+                held: Vec::new(),
+            };
+            new.update();
+            groups.push(new);
+        }
+        Ok(groups)
+    }
+
+    fn actions(&mut self) -> Result<Vec<Action>, Fault> {
+        let mut actions = Vec::new();
+        for action in &self.document.actions {
+            use scenario::What as Said;
+            let what = match &action.what {
+                Said::Set(name) => What::Set(self.named(name, false, |object| object.set = true)?),
+                Said::Key(code) => What::Key(*code),
+                Said::Focus(name) => What::Focus(self.process(name)?),
+                Said::Freeze(name) => What::Freeze(self.process(name)?),
+                Said::Thaw(name) => What::Thaw(self.process(name)?),
+                Said::Background(name) => What::Background(self.process(name)?, true),
+                Said::Foreground(name) => What::Background(self.process(name)?, false),
+                Said::Occlude(name) => What::Visible(self.process(name)?, false),
+                Said::Show(name) => What::Visible(self.process(name)?, true),
+                Said::Suspend(length) => What::Suspend(self.base.ticks(length.0)),
+                Said::Mark(text) => What::Mark(text.clone()),
+            };
+            actions.push(Action {
+                what,
+                every: self.base.ticks(action.every.0),
+                times: action.times,
+            });
+        }
+        Ok(actions)
+    }
+
+    fn windows(&self, end: Time) -> Result<Vec<WindowSums>, Fault> {
+        let window = |name: &str, from, to| WindowSums {
+            name: name.to_owned(),
+            from,
+            to,
+            routines: BTreeMap::new(),
+            parts: BTreeMap::new(),
+            processes: vec![0; self.processes.len()],
+            priorities: BTreeMap::new(),
+        };
+        let mut windows = vec![window("trace", 0, NEVER)];
+        for (n, said) in self.document.windows.iter().enumerate() {
+            let (from, to) = (self.base.ticks(said.from.0), self.base.ticks(said.to.0));
+            if from >= to || from >= end {
+                let message = format!("window `{}` holds nothing of the trace", said.name);
+                return Err(Fault::of("to", message).member("window", n));
+            }
+            windows.push(window(&said.name, from, to));
+        }
+        Ok(windows)
+    }
+}
+
+fn frames(frames: &[&str]) -> Frames {
+    Frames(frames.iter().map(|frame| (*frame).to_owned()).collect())
+}
+
+fn position<T>(list: &[T], name: &Name, of: impl Fn(&T) -> &String) -> Option<usize> {
+    list.iter().position(|item| of(item) == name.get_ref())
+}
+
+fn unknown(what: &str, name: &Name) -> Fault {
+    Fault::new(
+        name.span(),
+        format!("there is no {what} `{}`", name.get_ref()),
+    )
+}
+
+/// The machine's processors by their distance from one: core, node, the rest.
+fn nearest_first(topology: &[crate::topology::Processor], from: usize) -> Vec<u16> {
+    let mut all: Vec<usize> = (0..topology.len()).collect();
+    let here = topology[from];
+    all.sort_by_key(|c| {
+        let place = topology[*c];
+        let after = (c + topology.len() - from) % topology.len();
+        (place.node != here.node, place.core != here.core, after)
+    });
+    all.into_iter().map(|c| c as u16).collect()
+}
+
+/// Since Windows 8, up to four neighbouring processors share a queue for threads that may run on
+/// all of them (Windows Internals, 7th edition, part 1, chapter 4).
+fn shared_queues(
+    windows: Windows,
+    topology: &[crate::topology::Processor],
+) -> (Vec<Option<usize>>, Vec<CpuSet>) {
+    if windows == Windows::Seven {
+        return (vec![None; topology.len()], Vec::new());
+    }
+    let mut keys = Vec::new();
+    let mut sharers: Vec<CpuSet> = Vec::new();
+    let mut shared_by = Vec::new();
+    for (c, place) in topology.iter().enumerate() {
+        let key = (place.group, place.node, place.number / 4);
+        let at = keys
+            .iter()
+            .position(|other| *other == key)
+            .unwrap_or_else(|| {
+                keys.push(key);
+                sharers.push(CpuSet::default());
+                keys.len() - 1
+            });
+        sharers[at].insert(c);
+        shared_by.push(Some(at));
+    }
+    (shared_by, sharers)
+}
+
+/// The idle thread's index is fixed.
+const _: () = assert!(IDLE == 0);

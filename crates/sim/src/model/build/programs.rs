@@ -1,0 +1,250 @@
+//! Programs of threads: steps become a flat list, names become indices.
+
+use std::collections::VecDeque;
+
+use super::{Builder, NamedObject, position, unknown};
+use crate::log::DiskAction;
+use crate::model::ProcessId;
+use crate::model::program::{Instruction, Object, Op, Program};
+use crate::scenario::{Fault, Frames, Name, Step, Verb, WaitReason};
+
+impl Builder<'_> {
+    /// Compiles the steps of a field.
+    pub(super) fn compile(
+        &mut self,
+        process: ProcessId,
+        home: &Frames,
+        (field, steps): (&str, &[Step]),
+        in_timed_loop: bool,
+        program: &mut Program,
+    ) -> Result<(), Fault> {
+        for (n, step) in steps.iter().enumerate() {
+            self.compile_step(process, home, step, in_timed_loop, program)
+                .map_err(|fault| fault.member(field, n))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn compile_step(
+        &mut self,
+        process: ProcessId,
+        home: &Frames,
+        step: &Step,
+        in_timed_loop: bool,
+        program: &mut Program,
+    ) -> Result<(), Fault> {
+        {
+            let body = match step.frames.0.is_empty() {
+                true => None,
+                false => {
+                    let stack = step.frames.0.iter().chain(&home.0).cloned().collect();
+                    Some(self.body(self.owner(process), vec![Frames(stack)])?)
+                }
+            };
+            let measure = step.measure.as_ref().map(|name| {
+                let known = self.measures.iter().position(|other| other == name);
+                known.unwrap_or_else(|| {
+                    self.measures.push(name.clone());
+                    self.measures.len() - 1
+                })
+            });
+            let mut push = |op| {
+                program.0.push(Instruction { op, body, measure });
+            };
+            match &step.verb {
+                Verb::Run(amount) => push(Op::Run(*amount)),
+                Verb::Sleep(amount) => push(Op::Sleep(*amount)),
+                Verb::Until(moment) => push(Op::Until(self.base.ticks(moment.0))),
+                Verb::Wait {
+                    object,
+                    timeout,
+                    reason,
+                } => {
+                    let object = self.named(object, false, |object| object.awaited = true)?;
+                    push(Op::Wait {
+                        object,
+                        timeout: *timeout,
+                        reason: *reason,
+                    });
+                }
+                Verb::Set { object, boost } => {
+                    let object = self.named(object, false, |object| object.set = true)?;
+                    push(Op::Set {
+                        object,
+                        boost: *boost,
+                    });
+                }
+                Verb::Acquire { lock, reason } => {
+                    let lock = self.named(lock, true, |lock| lock.awaited = true)?;
+                    push(Op::Acquire {
+                        lock,
+                        reason: *reason,
+                    });
+                }
+                Verb::Release(lock) => {
+                    let lock = self.named(lock, true, |lock| lock.set = true)?;
+                    push(Op::Release(lock));
+                }
+                Verb::Transfer {
+                    write,
+                    bytes,
+                    disk,
+                    file,
+                } => {
+                    let disk = self.disk(*disk)?;
+                    let file = file.as_ref().map_or(0, |file| self.file(file));
+                    push(Op::Transfer {
+                        action: match write {
+                            true => DiskAction::Write,
+                            false => DiskAction::Read,
+                        },
+                        bytes: bytes.0 as u32,
+                        disk,
+                        file,
+                    });
+                }
+                Verb::Flush(disk) => push(Op::Transfer {
+                    action: DiskAction::Flush,
+                    bytes: 0,
+                    disk: self.disk(*disk)?,
+                    file: 0,
+                }),
+                Verb::Fault { bytes, disk, file } => {
+                    let disk = self.disk(*disk)?;
+                    let file = self.file(file);
+                    let bytes = bytes.0 as u32;
+                    push(Op::Fault { bytes, disk, file });
+                    push(Op::FaultDone { bytes, file });
+                }
+                Verb::Send { flow, bytes } => {
+                    let flow = self.flow(flow)?;
+                    let default = self.document.flows[flow].bytes.0;
+                    let bytes = bytes.map_or(default, |bytes| bytes.0) as u32;
+                    push(Op::Send { flow });
+                    push(Op::Sent { flow, bytes });
+                }
+                Verb::Receive(flow) => {
+                    let flow = self.flow(flow)?;
+                    push(Op::Wait {
+                        object: self.flow_objects[flow],
+                        timeout: None,
+                        reason: WaitReason::WrQueue,
+                    });
+                }
+                Verb::Reply(flow) => push(Op::Reply(self.flow(flow)?)),
+                Verb::Message => push(Op::Wait {
+                    object: self.processes[process].messages,
+                    timeout: None,
+                    reason: WaitReason::WrUserRequest,
+                }),
+                Verb::Post(other) => push(Op::Set {
+                    object: self.processes[self.process(other)?].messages,
+                    boost: 2,
+                }),
+                Verb::Resolution(resolution) => {
+                    let units = resolution.map(|ns| u32::try_from(ns.0 / 100).unwrap_or(u32::MAX));
+                    push(Op::Resolution(units));
+                }
+                Verb::Background(is) => push(Op::Background(*is)),
+                Verb::Focus(other) => push(Op::Focus(self.process(other)?)),
+                Verb::Freeze(other) => push(Op::Freeze(self.process(other)?)),
+                Verb::Thaw(other) => push(Op::Thaw(self.process(other)?)),
+                Verb::Priority(priority) => push(Op::Priority(*priority)),
+                Verb::Mark(text) => push(Op::Mark(text.clone())),
+                Verb::Yield => push(Op::Yield),
+                Verb::Exit => push(Op::Exit),
+                Verb::Repeat { times, stop, steps } => {
+                    if stop.is_some() && in_timed_loop {
+                        let message = "a loop with a `stop` cannot be inside another one";
+                        return Err(Fault::of("stop", message));
+                    }
+                    let start = program.0.len();
+                    program.0.push(Instruction {
+                        op: Op::Exit,
+                        body: None,
+                        measure: None,
+                    });
+                    let timed = in_timed_loop || stop.is_some();
+                    let field = if times.is_some() { "steps" } else { "forever" };
+                    self.compile(process, home, (field, steps), timed, program)?;
+                    program.0.push(Instruction {
+                        op: Op::Again(start + 1),
+                        body: None,
+                        measure: None,
+                    });
+                    program.0[start].op = Op::Loop {
+                        times: *times,
+                        stop: stop.map(|stop| self.base.ticks(stop.0)),
+                        end: program.0.len(),
+                    };
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn object(&mut self, limit: u32, count: u32) -> usize {
+        self.objects.push(Object {
+            count,
+            limit,
+            waiters: VecDeque::new(),
+        });
+        self.objects.len() - 1
+    }
+
+    pub(super) fn named(
+        &mut self,
+        name: &Name,
+        is_lock: bool,
+        used: impl FnOnce(&mut NamedObject),
+    ) -> Result<usize, Fault> {
+        if !self.by_name.contains_key(name.get_ref()) {
+            let index = self.object(1, u32::from(is_lock));
+            let object = NamedObject {
+                index,
+                is_lock,
+                set: false,
+                awaited: false,
+                span: name.span(),
+            };
+            self.by_name.insert(name.get_ref().clone(), object);
+        }
+        match self.by_name.get_mut(name.get_ref()) {
+            Some(object) if object.is_lock == is_lock => {
+                used(object);
+                Ok(object.index)
+            }
+            _ => Err(Fault::new(
+                name.span(),
+                format!("`{}` is a lock here and none there", name.get_ref()),
+            )),
+        }
+    }
+
+    pub(super) fn process(&self, name: &Name) -> Result<ProcessId, Fault> {
+        let process = self
+            .processes
+            .iter()
+            .position(|p| p.name == *name.get_ref());
+        process.ok_or_else(|| unknown("process", name))
+    }
+
+    pub(super) fn flow(&self, name: &Name) -> Result<usize, Fault> {
+        position(&self.document.flows, name, |f| &f.name).ok_or_else(|| unknown("flow", name))
+    }
+
+    pub(super) fn disk(&self, number: u32) -> Result<usize, Fault> {
+        let disk = self.document.disks.iter().position(|d| d.number == number);
+        disk.ok_or_else(|| Fault::of("disk", format!("there is no disk {number}: say `[[disk]]`")))
+    }
+
+    /// The index of a file's name, from 1.
+    pub(super) fn file(&mut self, name: &str) -> u32 {
+        let known = self.labels.files.iter().position(|file| file == name);
+        let at = known.unwrap_or_else(|| {
+            self.labels.files.push(name.to_owned());
+            self.labels.files.len() - 1
+        });
+        at as u32 + 1
+    }
+}
