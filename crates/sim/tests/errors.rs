@@ -71,7 +71,7 @@ const WRONG: [(&str, &str, usize, &str); 51] = [
         "windows = \"10-22H2\"",
         "windows = \"95\"",
         11,
-        "unknown variant `95`, expected one of `7`",
+        "unknown release of Windows `95`, expected `7`",
     ),
     (
         "class = \"high\"",
@@ -399,11 +399,11 @@ fn settings_are_told_by_what_they_said() {
         ("#x=7", "`#x=7`: `#x` is no path"),
         (
             "machine.windows=98SE",
-            "`machine.windows=98SE`: unknown variant `98SE`",
+            "`machine.windows=98SE`: unknown release of Windows `98SE`",
         ),
         (
             "machine.windows=7\nseed=3",
-            "`machine.windows=7\nseed=3`: unknown variant",
+            "`machine.windows=7\nseed=3`: unknown release of Windows",
         ),
         (
             "machine.processors=6000",
@@ -424,6 +424,7 @@ fn settings_are_told_by_what_they_said() {
     let set = set(&[
         "duration=3s",
         "machine.windows = \"7\"",
+        "machine.windows=7",
         "trouble={}",
         "scheduler={ dpc_rate = 4 }",
     ]);
