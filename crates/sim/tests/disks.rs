@@ -1,10 +1,9 @@
 //! A disk's queue and service, in scenarios whose outcome can be worked out by hand.
 
-#[allow(dead_code, reason = "each test file uses a part of it")]
+mod read_back;
 mod routines;
 
-use routines::run;
-use tables::Table;
+use read_back::run_text;
 
 /// Response times in the trace of `readers` threads that each read 1 MiB at the same moment, from
 /// a disk that needs 1 ms and moves a MiB in another.
@@ -28,9 +27,9 @@ fn responses(readers: u32, queue_depth: u32) -> Vec<i64> {
         count = {readers}
         program = [ {{ until = '500ms' }}, {{ read = '1 MiB', file = 'C:\\large.bin' }} ]"
     );
-    let run = run("reads", &text, None, &[]);
+    let run = run_text("reads", &text, None, &[]);
     run.assert_routines_agree();
-    let tables = run.tables(&[Table::DiskIo]);
+    let tables = &run.tables;
     let mut responses: Vec<i64> = (tables.disk_io.iter())
         .flat_map(|rows| rows.response_ns.iter().map(|ns| ns.expect("a time")))
         .collect();

@@ -1,14 +1,15 @@
 //! Rules of interrupts and DPCs, in small scenarios whose outcome can be worked out by hand.
 
-#[allow(dead_code, reason = "each test file uses a part of it")]
+mod read_back;
 mod routines;
 
-use routines::{Routine, run};
+use read_back::run_text;
+use routines::Routine;
 
 /// The routines of a scenario on an otherwise idle Windows 10.
 fn routines(scenario: &str) -> Vec<Routine> {
     let text = format!("title = 'a rule'\nduration = '1s'\n{scenario}");
-    run("rule", &text, None, &[]).assert_routines_agree()
+    run_text("rule", &text, None, &[]).assert_routines_agree()
 }
 
 fn of<'r>(routines: &'r [Routine], module: &str, kind: &str) -> Vec<&'r Routine> {

@@ -1,13 +1,14 @@
 //! The scenarios of floods, copies, USB, RSS and DSCP: the truth has the published figures, and the
 //! trace says the same.
 
-#[allow(dead_code, reason = "each test file uses a part of it")]
+mod read_back;
 mod routines;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use routines::{Run, is_near, run_shipped};
-use tables::{ImageTracker, Table};
+use read_back::{Run, run_with};
+use routines::is_near;
+use tables::ImageTracker;
 
 const NDIS: &str = "ndis.sys!ndisInterruptDpc";
 const FLOODED: [u64; 4] = [0, 2, 4, 6];
@@ -50,7 +51,7 @@ fn assert_locked(run: &Run) {
 #[test]
 fn a_team_floods_four_processors() {
     for seed in [None, Some(2)] {
-        let run = run_shipped("dpc-flood-teaming", seed, &[]);
+        let run = run_with("dpc-flood-teaming", seed, &[]);
         assert_flood(&run, 163_230, 36.8, 220.0);
         assert_locked(&run);
         let (storage, _, time, _) = run.sums("flood", "storport.sys!RaidpAdapterDpcRoutine");
@@ -65,7 +66,7 @@ fn a_team_floods_four_processors() {
 #[test]
 fn without_the_team_longer_dpcs_flood_them() {
     for seed in [None, Some(2)] {
-        let run = run_shipped("dpc-flood-no-teaming", seed, &[]);
+        let run = run_with("dpc-flood-no-teaming", seed, &[]);
         assert_flood(&run, 55_000, 37.7, 682.0);
         assert_locked(&run);
         if seed.is_none() {
@@ -76,7 +77,7 @@ fn without_the_team_longer_dpcs_flood_them() {
 
 #[test]
 fn without_intrusion_detection_dpcs_are_short() {
-    let run = run_shipped("dpc-flood-no-ids", Some(3), &[]);
+    let run = run_with("dpc-flood-no-ids", Some(3), &[]);
     assert_flood(&run, 127_000, 127_000.0 * 90e-6, 90.0);
     let shares = shares(&run, "flood", 24);
     assert!(
@@ -88,7 +89,7 @@ fn without_intrusion_detection_dpcs_are_short() {
 
 #[test]
 fn six_adapters_lock_no_processor() {
-    let run = run_shipped("dpc-flood-scaled-out", None, &[]);
+    let run = run_with("dpc-flood-scaled-out", None, &[]);
     let (count, _, time, _) = run.sums("flood", NDIS);
     assert_eq!(count, 127_000);
     assert!(is_near(time as f64, 127_000.0 * 90e3, 0.005), "{time} ns");
@@ -114,7 +115,7 @@ fn samples_show_the_drivers_that_are_there() {
         ("dpc-flood-no-teaming", vec!["idsvia64.sys"]),
         ("dpc-flood-no-ids", vec![]),
     ] {
-        let samples = dpc_samples(&run_shipped(name, None, &["duration=22s"]));
+        let samples = dpc_samples(&run_with(name, None, &["duration=22s"]));
         let drivers: BTreeSet<&str> = samples.keys().map(String::as_str).collect();
         let expected = ALWAYS.into_iter().chain(more).chain(["storport.sys"]);
         assert_eq!(drivers, expected.collect(), "{name}");
@@ -125,7 +126,7 @@ fn samples_show_the_drivers_that_are_there() {
 #[test]
 fn what_shares_a_flooded_processor_freezes() {
     let slowest = |name: &str| {
-        let run = run_shipped(name, None, &[]);
+        let run = run_with(name, None, &[]);
         let measured = run.truth["measured"].as_array().expect("measures");
         let moves = measured
             .iter()
@@ -140,7 +141,7 @@ fn what_shares_a_flooded_processor_freezes() {
 
 /// Samples of DPCs in the trace, by the module that they hit.
 fn dpc_samples(run: &Run) -> BTreeMap<String, u64> {
-    let tables = run.tables(&[Table::Samples, Table::Images]);
+    let tables = &run.tables;
     let images = ImageTracker::new(&tables.images);
     let mut by_module = BTreeMap::new();
     for samples in &tables.samples {
@@ -159,7 +160,7 @@ fn dpc_samples(run: &Run) -> BTreeMap<String, u64> {
 
 /// Bytes per second of the copy, and the share of the DPCs' samples that are in cng.sys.
 fn copy(name: &str, seed: Option<u64>) -> (f64, f64) {
-    let run = run_shipped(name, seed, &[]);
+    let run = run_with(name, seed, &[]);
     let number = |value: &serde_json::Value| value.as_u64().expect("a number") as f64;
     let flow = &run.truth["flows"][0];
     let speed = number(&flow["received_bytes"]) * 1e9 / number(&run.truth["duration_ns"]);
@@ -186,7 +187,7 @@ fn signing_makes_a_copy_five_times_slower() {
 fn usb_drivers_differ_in_their_dpcs_alone() {
     for seed in [None, Some(2)] {
         let of = |name: &str, module: &str| {
-            let routines = run_shipped(name, seed, &[]).assert_routines_agree();
+            let routines = run_with(name, seed, &[]).assert_routines_agree();
             let durations = |kind: &str| -> Vec<i64> {
                 (routines.iter())
                     .filter(|r| r.kind == kind && r.module == module)
@@ -208,7 +209,7 @@ fn usb_drivers_differ_in_their_dpcs_alone() {
 #[test]
 fn rss_queues_are_used_as_traffic_has_conversations() {
     let by_cpu = |name: &str| {
-        let run = run_shipped(name, Some(2), &[]);
+        let run = run_with(name, Some(2), &[]);
         let flow = &run.truth["flows"][0];
         let number = |value: &serde_json::Value| value.as_u64().expect("a number") as f64;
         let seconds = number(&run.truth["duration_ns"]) / 1e9;
@@ -249,7 +250,7 @@ fn marks(run: &Run) -> [Vec<u8>; 2] {
 #[test]
 fn a_bleached_mark_is_missing_from_the_packets() {
     for (name, mark) in [("dscp-marked", 46), ("dscp-bleached", 0)] {
-        let run = run_shipped(name, None, &[]);
+        let run = run_with(name, None, &[]);
         let flow = &run.truth["flows"][0];
         let number = |field: &str| flow[field].as_u64().expect("a number") as usize;
         let [sent, received] = marks(&run);
@@ -265,15 +266,15 @@ fn a_bleached_mark_is_missing_from_the_packets() {
 #[test]
 fn a_load_has_as_many_events_as_asked_for() {
     let events = |run: &Run| run.truth["events"].as_u64().expect("a number");
-    let first = run_shipped("load", None, &["events=200000"]);
+    let first = run_with("load", None, &["events=200000"]);
     assert!(
         (200_000..201_000).contains(&events(&first)),
         "{}",
         events(&first)
     );
     first.assert_routines_agree();
-    let same = run_shipped("load", None, &["events=200000"]);
+    let same = run_with("load", None, &["events=200000"]);
     assert!(first.bytes == same.bytes);
-    let other = run_shipped("load", Some(2), &["events=200000"]);
+    let other = run_with("load", Some(2), &["events=200000"]);
     assert!(first.bytes != other.bytes);
 }

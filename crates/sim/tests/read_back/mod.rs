@@ -32,8 +32,13 @@ pub(crate) struct Run {
 
 /// Runs a scenario that ships, with its own seed or another.
 pub(crate) fn run(name: &str, seed: Option<u64>) -> Run {
+    run_with(name, seed, &[])
+}
+
+/// Runs a scenario that ships, with settings over it.
+pub(crate) fn run_with(name: &str, seed: Option<u64>, settings: &[&str]) -> Run {
     let text = shipped::text(name).expect("a scenario that ships");
-    run_text(name, text, seed, &[])
+    run_text(name, text, seed, settings)
 }
 
 /// Runs the scenario of a text, with settings over it.
@@ -49,6 +54,7 @@ pub(crate) fn run_text(name: &str, text: &str, seed: Option<u64>, settings: &[&s
     let source = Box::new(bytes.clone());
     let trace = Trace::from_sources(vec![(name.into(), source)]).expect("a trace");
     let tables = tables::build(&trace, Table::ALL, Options::default()).expect("not cancelled");
+    assert!(tables.unreadable.is_empty(), "{:?}", tables.unreadable);
     Run {
         truth: serde_json::to_value(truth).expect("truth is JSON"),
         bytes,

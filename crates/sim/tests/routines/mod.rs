@@ -1,47 +1,21 @@
-//! Runs scenarios into memory, and finds their service routines and DPCs in the trace.
+//! Service routines and DPCs: those in a trace, and those that the truth tells of.
+#![allow(
+    dead_code,
+    reason = "each test program uses its own part of this module"
+)]
 
 use std::collections::BTreeMap;
-use std::io::Cursor;
 
 use events::kernel::InterruptKind;
 use serde_json::Value;
-use sim::scenario::{Override, Scenario};
-use sim::shipped;
-use tables::{ImageTracker, Options, Table, Tables};
+use tables::ImageTracker;
 
-/// A scenario that has run.
-pub(crate) struct Run {
-    /// What really happened.
-    pub(crate) truth: Value,
-    /// The trace's bytes.
-    pub(crate) bytes: Vec<u8>,
-}
-
-/// Runs a scenario that ships, with settings over it.
-pub(crate) fn run_shipped(name: &str, seed: Option<u64>, settings: &[&str]) -> Run {
-    let text = shipped::text(name).expect("a scenario that ships");
-    run(name, text, seed, settings)
-}
-
-/// Runs the scenario of a text.
-pub(crate) fn run(name: &str, text: &str, seed: Option<u64>, settings: &[&str]) -> Run {
-    let named = |name: &str| shipped::text(name).map(str::to_owned);
-    let settings: Vec<_> = (settings.iter())
-        .map(|setting| Override::parse(setting).expect("a setting"))
-        .collect();
-    let scenario = Scenario::read(name, text, &named, &settings).expect("a scenario");
-    let out = Cursor::new(Vec::new());
-    let (out, truth) = sim::simulate(&scenario, seed, out, |_| true).expect("it runs");
-    Run {
-        truth: serde_json::to_value(truth).expect("truth is JSON"),
-        bytes: out.into_inner(),
-    }
-}
+use crate::read_back::Run;
 
 /// One run of a routine, as the trace tells it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Routine {
-    /// `isr`, `dpc` or `threaded_dpc`.
+    /// `isr`, `dpc`, `threaded_dpc` or `timer_dpc`.
     pub(crate) kind: &'static str,
     /// File of the module that the routine is in.
     pub(crate) module: String,
@@ -57,17 +31,9 @@ pub(crate) struct Routine {
 pub(crate) type Sums = (u64, i64, i64, u64);
 
 impl Run {
-    pub(crate) fn tables(&self, wanted: &[Table]) -> Tables {
-        let source = Box::new(self.bytes.clone());
-        let trace = etl::Trace::from_sources(vec![("memory".into(), source)]).expect("a trace");
-        let tables = tables::build(&trace, wanted, Options::default()).expect("nobody stops it");
-        assert!(tables.unreadable.is_empty(), "{:?}", tables.unreadable);
-        tables
-    }
-
     /// All service routines and DPCs in the trace, those of each processor by their end.
     pub(crate) fn routines(&self) -> Vec<Routine> {
-        let tables = self.tables(&[Table::Interrupts, Table::Images]);
+        let tables = &self.tables;
         let images = ImageTracker::new(&tables.images);
         let mut modules: BTreeMap<u64, String> = BTreeMap::new();
         let mut all = Vec::new();
@@ -95,6 +61,7 @@ impl Run {
                         InterruptKind::Isr | InterruptKind::MessageIsr => "isr",
                         InterruptKind::Dpc => "dpc",
                         InterruptKind::ThreadedDpc => "threaded_dpc",
+                        InterruptKind::TimerDpc => "timer_dpc",
                         other => panic!("{other:?} is never logged"),
                     },
                     module: module.clone(),
@@ -162,14 +129,6 @@ impl Run {
             number("exclusive_ns"),
             number("fragments") as u64,
         )
-    }
-
-    pub(crate) fn window(&self, name: &str) -> &Value {
-        let windows = self.truth["windows"].as_array().expect("windows");
-        windows
-            .iter()
-            .find(|w| w["name"] == name)
-            .expect("a window")
     }
 }
 

@@ -1,0 +1,91 @@
+//! Processes that begin and end, services, timers' DPCs and flushes, as the trace tells them.
+
+mod read_back;
+
+use events::kernel::InterruptKind;
+use read_back::{Run, run_text};
+
+const MS: i64 = 1_000_000;
+
+fn run() -> Run {
+    let text = r#"
+        title = "A helper comes and goes"
+        duration = "1s"
+        [machine]
+        processors = 2
+        threads_per_core = 1
+        [[process]]
+        name = "svchost.exe"
+        user = "local-service"
+        service = "Themes"
+        [[process.thread]]
+        program = [{ forever = [{ sleep = "100ms" }] }]
+        [[process]]
+        name = "helper.exe"
+        start = "300ms"
+        [[process.thread]]
+        count = 2
+        program = [{ run = "20ms" }, { flush = 0 }]
+        [[disk]]
+        number = 0
+        service = "2ms"
+        isr = { in = ["storport.sys!RaidpAdapterInterruptRoutine"], cost = "1us" }
+        dpc = { in = ["storport.sys!RaidpCompletionDpcRoutine"], cost = "5us" }
+        [[device]]
+        name = "watchdog"
+        timer = true
+        every = "100ms"
+        dpc = { in = ["watchdog.sys!OnTimer"], cost = "10us" }
+    "#;
+    run_text("lives", text, None, &[])
+}
+
+#[test]
+fn a_process_begins_with_its_threads_and_ends_with_its_last() {
+    let Run { tables, .. } = run();
+    let row = |name: &str| {
+        let mut rows = 0..tables.processes.process_id.len();
+        let is = |row: &usize| tables.processes.image_name.get(*row) == Some(name);
+        rows.find(is).expect("a row")
+    };
+    let (helper, host) = (row("helper.exe"), row("svchost.exe"));
+    assert_eq!(tables.processes.start_ns.get(helper), Some(300 * MS));
+    let end = tables.processes.end_ns.get(helper).expect("it ends");
+    // Both threads run side by side, and wait for the disk one after the other.
+    assert!((322 * MS..326 * MS).contains(&end), "{end}");
+    // What was there before began at an unknown time, and does not end.
+    assert_eq!(tables.processes.start_ns.get(host), None);
+    assert_eq!(tables.processes.end_ns.get(host), None);
+    let pid = tables.processes.process_id[helper];
+    let threads: Vec<usize> = (0..tables.threads.thread_id.len())
+        .filter(|row| tables.threads.process_id[*row] == pid)
+        .collect();
+    assert_eq!(threads.len(), 2);
+    for row in threads {
+        assert!(tables.threads.start_ns.get(row) >= Some(300 * MS));
+        assert!(tables.threads.end_ns.get(row) <= Some(end));
+    }
+}
+
+#[test]
+fn a_timers_dpc_comes_with_a_clock_interrupt() {
+    let Run { tables, .. } = run();
+    let mut begins = Vec::new();
+    for rows in &tables.interrupts {
+        for row in 0..rows.end_ns.len() {
+            if rows.kind.0[row] == InterruptKind::TimerDpc {
+                begins.push(rows.start_ns.get(row).expect("begun"));
+                // The time-out of the service's sleep can fall into it: another µs.
+                let duration = rows.duration_ns.get(row).expect("begun");
+                assert!((10_000..=11_000).contains(&duration), "{duration} ns");
+            }
+        }
+    }
+    // Every 100 ms from the last, at the next multiple of 15.625 ms: every 109.375 ms.
+    assert_eq!(begins.len(), 9, "{begins:?}");
+    for (n, begin) in (1..).zip(&begins) {
+        // A processor that sleeps takes its time to wake.
+        let late = begin - n * 109_375_000;
+        assert!((0..=30_000).contains(&late), "{late} ns late");
+    }
+}
