@@ -1,5 +1,5 @@
 //! A deterministic model of Windows, of the parts that decide how late things are: the dispatcher,
-//! interrupts and DPCs, timers, disks and network adapters. It runs a [scenario](crate::scenario)
+//! interrupts and DPCs, timers, disks and network adapters. It runs a [scenario]
 //! and writes what Windows would have logged as an `.etl` trace, and what really happened as truth.
 //!
 //! Time is whole ticks of the trace's clock since the trace began: what is logged is what happened,

@@ -84,8 +84,8 @@ fn a_timers_dpc_comes_with_a_clock_interrupt() {
     // Every 100 ms from the last, at the next multiple of 15.625 ms: every 109.375 ms.
     assert_eq!(begins.len(), 9, "{begins:?}");
     for (n, begin) in (1..).zip(&begins) {
-        // A processor that sleeps takes its time to wake.
+        // A processor that sleeps takes up to 30 µs to wake, and a time-out 1 µs.
         let late = begin - n * 109_375_000;
-        assert!((0..=30_000).contains(&late), "{late} ns late");
+        assert!((0..=31_000).contains(&late), "{late} ns late");
     }
 }
