@@ -1,4 +1,4 @@
-//! Any text as a scenario, alone and over one that ships.
+//! Any text as a scenario, alone and over one that ships; one that is right runs for a moment.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,5 +9,14 @@ fuzz_target!(|text: &str| {
     let named = |name: &str| shipped::text(name).map(str::to_owned);
     let (text, setting) = text.split_once('\0').unwrap_or((text, "seed=2"));
     let settings: Vec<Override> = Override::parse(setting).into_iter().collect();
-    let _ = Scenario::read("fuzz.toml", text, &named, &settings);
+    let Ok(scenario) = Scenario::read("fuzz.toml", text, &named, &settings) else {
+        return;
+    };
+    // A look is taken after some thousand things have happened.
+    let mut looks = 0;
+    let go_on = |_| {
+        looks += 1;
+        looks < 4
+    };
+    let _ = sim::simulate(&scenario, None, std::io::Cursor::new(Vec::new()), go_on);
 });

@@ -225,3 +225,40 @@ fn processors_are_idle_while_the_machine_is_suspended() {
     let end = busy[0].end.expect("preempted");
     assert_eq!((end.state, end.reason), (READY, PREEMPTED));
 }
+
+/// How long the only processor's threads ran, by process, in a scenario of one processor.
+fn cpu_ms(processes: &str) -> Vec<(String, u64)> {
+    let text = format!(
+        "title = 't'\nduration = '5s'\n[machine]\nprocessors = 1\nthreads_per_core = 1\n{processes}"
+    );
+    let run = read_back::run_text("rule", &text, None, &[]);
+    let of = |process: &serde_json::Value| {
+        let name = process["name"].as_str().expect("a name").to_owned();
+        (
+            name,
+            process["cpu_ns"].as_u64().expect("a time") / 1_000_000,
+        )
+    };
+    run.truth["processes"].as_array().expect("a list")[2..]
+        .iter()
+        .map(of)
+        .collect()
+}
+
+#[test]
+fn a_loops_stop_ends_that_loop_and_nothing_else() {
+    let thread = |program: &str| {
+        cpu_ms(&format!(
+            "[[process]]\nname = 'a.exe'\n[[process.thread]]\nprogram = [{program}]"
+        ))
+    };
+    // A loop that is through before its moment has no say any more.
+    let early =
+        thread("{ repeat = 2, stop = '50ms', steps = [{ run = '1ms' }] }, { run = '80ms' }");
+    assert_eq!(early, [("a.exe".into(), 82)]);
+    // It cuts a step short, and the loop around it goes on: 10 ms, then 1 s in each of 4 rounds.
+    let inside = thread(
+        "{ repeat = 4, steps = [{ forever = [{ run = '20ms' }], stop = '10ms' }, { run = '1s' }] }",
+    );
+    assert_eq!(inside, [("a.exe".into(), 4_010)]);
+}

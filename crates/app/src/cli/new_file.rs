@@ -19,9 +19,18 @@ impl NewFile {
     /// # Errors
     /// If nothing can be written in the folder of `path`, or `path` is one.
     pub(super) fn create(path: &Path) -> Result<NewFile, Failure> {
-        if path.is_dir() {
-            return Err(Failure::input(path, "is a directory; give a file to write"));
+        match path.metadata() {
+            Ok(there) if there.is_dir() => {
+                return Err(Failure::input(path, "is a directory; give a file to write"));
+            }
+            Ok(there) if !there.is_file() => {
+                let message = "is a device or pipe; give a file to write";
+                return Err(Failure::input(path, message));
+            }
+            _ => {}
         }
+        // What a link leads to is replaced, not the link.
+        let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),

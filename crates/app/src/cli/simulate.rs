@@ -1,7 +1,7 @@
 //! `laglab simulate`.
 
 use std::fs;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -53,7 +53,7 @@ pub(super) struct Args {
     #[arg(long, conflicts_with_all = ["scenario", "output", "show"])]
     list: bool,
     /// Print the scenario's text instead of running it
-    #[arg(long, conflicts_with = "output")]
+    #[arg(long, conflicts_with_all = ["output", "seed", "windows", "duration", "events", "compress", "set"])]
     show: bool,
 }
 
@@ -86,9 +86,19 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         Some(path) => path.clone(),
         None => PathBuf::from(format!("{}.etl", scenario.name())),
     };
-    let (truth, bytes) = write(&scenario, args.seed, &trace)?;
     let truth_path = trace.with_extension("truth.json");
-    write_truth(&truth, &truth_path)?;
+    for written in [&trace, &truth_path] {
+        if is_same(written, Path::new(name)) {
+            let message = "is the scenario itself; give another file to write";
+            return Err(Failure::input(written, message));
+        }
+    }
+    // Both can be written, or nothing is done.
+    let (new_trace, new_truth) = (NewFile::create(&trace)?, NewFile::create(&truth_path)?);
+    let truth = write(&scenario, args.seed, &trace, &new_trace)?;
+    write_truth(&truth, &truth_path, &new_truth)?;
+    let bytes = new_trace.finish()?;
+    new_truth.finish()?;
     let report = Report {
         trace: trace.display().to_string(),
         truth: truth_path.display().to_string(),
@@ -117,12 +127,25 @@ fn text(name: &str) -> Result<String, Failure> {
             "there is no scenario `{name}`; see `laglab simulate --list`, or give a .toml file"
         )));
     }
-    fs::read_to_string(path).map_err(|error| match error.kind() {
+    read_text(path).map_err(|error| match error.kind() {
         io::ErrorKind::InvalidData => {
             Failure::input(path, "is not a scenario: it is no UTF-8 text")
         }
         _ => Failure::input(path, error),
     })
+}
+
+/// Reads a scenario's file, which is no longer than any that people write.
+fn read_text(path: &Path) -> io::Result<String> {
+    const LONGEST: u64 = 4 << 20;
+    let mut text = String::new();
+    fs::File::open(path)?
+        .take(LONGEST + 1)
+        .read_to_string(&mut text)?;
+    match text.len() as u64 > LONGEST {
+        true => Err(io::Error::other("is no scenario: it has more than 4 MiB")),
+        false => Ok(text),
+    }
 }
 
 /// What the arguments set over the scenario.
@@ -147,13 +170,14 @@ fn read(name: &str, text: &str, settings: &[Override]) -> Result<Scenario, Failu
         .map(Path::to_owned)
         .unwrap_or_default();
     let named = |base: &str| {
+        let base = base.strip_suffix(".toml").unwrap_or(base);
         // A name, not a path: a scenario from elsewhere opens no file but its neighbours.
         let is_name = base
             .chars()
             .all(|c| c.is_alphanumeric() || "-_".contains(c));
-        shipped::text(base).map(str::to_owned).or_else(|| {
-            is_name.then(|| fs::read_to_string(folder.join(format!("{base}.toml"))).ok())?
-        })
+        shipped::text(base)
+            .map(str::to_owned)
+            .or_else(|| is_name.then(|| read_text(&folder.join(format!("{base}.toml"))).ok())?)
     };
     Scenario::read(name, text, &named, settings).map_err(refused)
 }
@@ -162,10 +186,22 @@ fn refused(error: ScenarioError) -> Failure {
     Failure::Input(error.to_string())
 }
 
-fn write(scenario: &Scenario, seed: Option<u64>, path: &Path) -> Result<(Truth, u64), Failure> {
+/// Whether both are one file that is there.
+fn is_same(one: &Path, other: &Path) -> bool {
+    match (one.canonicalize(), other.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    }
+}
+
+fn write(
+    scenario: &Scenario,
+    seed: Option<u64>,
+    path: &Path,
+    new: &NewFile,
+) -> Result<Truth, Failure> {
     /// The progress bar counts parts of the whole, since nobody knows its bytes.
     const PARTS: u64 = 1_000_000;
-    let new = NewFile::create(path)?;
     let out = BufWriter::with_capacity(1 << 20, new.file());
     let watch = Watch::new("simulating", PARTS).in_percent();
     let go_on = |done: f64| watch.reach((done * PARTS as f64) as u64).is_ok();
@@ -177,17 +213,14 @@ fn write(scenario: &Scenario, seed: Option<u64>, path: &Path) -> Result<(Truth, 
         .map_err(|error| Failure::input(path, error.into_error()))?;
     drop(watch);
     watch::check()?;
-    Ok((truth, new.finish()?))
+    Ok(truth)
 }
 
-fn write_truth(truth: &Truth, path: &Path) -> Result<(), Failure> {
-    let new = NewFile::create(path)?;
+fn write_truth(truth: &Truth, path: &Path, new: &NewFile) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::input(path, error);
     let mut out = BufWriter::new(new.file());
     serde_json::to_writer_pretty(&mut out, truth).map_err(|e| failed(e.into()))?;
-    writeln!(out).and_then(|()| out.flush()).map_err(failed)?;
-    drop(out);
-    new.finish().map(|_| ())
+    writeln!(out).and_then(|()| out.flush()).map_err(failed)
 }
 
 fn say(report: &Report<'_>) -> io::Result<()> {

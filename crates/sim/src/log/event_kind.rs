@@ -72,15 +72,15 @@ event_kinds! {
     Mark "Mark" 0x0F22 NOTHING, None;
     SamplingInterval "SampledProfileInterval" 0x0000 Needs::AnyOf(&[Keyword::Profile]), None;
     Stack "Stack" 0x1820 NOTHING, None;
-    ProcessStart "Process Start" 0x0301 PROCESSES, Some(StackWalk::ProcessCreate);
+    ProcessStart "Process Start" 0x0301 PROCESSES, None;
     ProcessEnd "Process End" 0x0302 PROCESSES, None;
     ProcessRundownStart "Process DCStart" 0x0303 PROCESSES, None;
     ProcessRundownEnd "Process DCEnd" 0x0304 PROCESSES, None;
-    ThreadStart "Thread Start" 0x0501 PROCESSES, Some(StackWalk::ThreadCreate);
+    ThreadStart "Thread Start" 0x0501 PROCESSES, None;
     ThreadEnd "Thread End" 0x0502 PROCESSES, None;
     ThreadRundownStart "Thread DCStart" 0x0503 PROCESSES, None;
     ThreadRundownEnd "Thread DCEnd" 0x0504 PROCESSES, None;
-    ImageLoad "Image Load" 0x030A IMAGES, Some(StackWalk::ImageLoad);
+    ImageLoad "Image Load" 0x030A IMAGES, None;
     ImageUnload "Image Unload" 0x1402 IMAGES, None;
     ImageRundownStart "Image DCStart" 0x1403 IMAGES, None;
     ImageRundownEnd "Image DCEnd" 0x1404 IMAGES, None;

@@ -134,12 +134,6 @@ impl Keyword {
 /// Events whose stacks can be recorded, by their names in xperf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) enum StackWalk {
-    /// Processes that are created.
-    ProcessCreate,
-    /// Threads that are created.
-    ThreadCreate,
-    /// Images that are loaded.
-    ImageLoad,
     /// Context switches: where the new thread had waited.
     CSwitch,
     /// Threads made ready: who readied them.
@@ -163,8 +157,6 @@ impl StackWalk {
     /// mapping file.
     pub(crate) fn needs(self) -> Keyword {
         match self {
-            StackWalk::ProcessCreate | StackWalk::ThreadCreate => Keyword::ProcThread,
-            StackWalk::ImageLoad => Keyword::Loader,
             StackWalk::CSwitch => Keyword::CSwitch,
             StackWalk::ReadyThread | StackWalk::ThreadSetPriority => Keyword::Dispatcher,
             StackWalk::Profile => Keyword::Profile,

@@ -7,6 +7,9 @@ use super::{Due, Model, ProcessId, Readier};
 use crate::time::Time;
 use crate::truth::Moment;
 
+/// Most moments that the truth tells of.
+const MOST_MOMENTS: usize = 100_000;
+
 /// Something that happens at a moment, and perhaps again.
 #[derive(Clone, Debug)]
 pub(crate) struct Action {
@@ -67,6 +70,10 @@ impl<W: Write + Seek> Model<W> {
         process: Option<ProcessId>,
         value: Option<u64>,
     ) {
+        if self.truth.moments.len() == MOST_MOMENTS {
+            self.truth.moments_left_out += 1;
+            return;
+        }
         self.truth.moments.push(Moment {
             time: self.now,
             what,
@@ -95,7 +102,6 @@ impl<W: Write + Seek> Model<W> {
 
     /// Keeps a process's threads from running: each stops as soon as it would run.
     pub(crate) fn freeze(&mut self, c: usize, process: ProcessId) {
-        self.processes[process].frozen = true;
         self.log_freeze(c, process, true);
         self.moment("freeze", Some(process), None);
         for i in 0..self.processes[process].threads.len() {
@@ -112,7 +118,6 @@ impl<W: Write + Seek> Model<W> {
 
     /// Lets a frozen process's threads run again.
     pub(crate) fn thaw(&mut self, c: usize, process: ProcessId) {
-        self.processes[process].frozen = false;
         self.log_freeze(c, process, false);
         self.moment("thaw", Some(process), None);
         let by = self.readier(c);

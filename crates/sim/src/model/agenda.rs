@@ -99,6 +99,11 @@ impl Agenda {
         self.heap.push(Entry { time, nth, due });
     }
 
+    /// How much is due.
+    pub(crate) fn len(&self) -> usize {
+        self.heap.len()
+    }
+
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Time, Due)> {
         let Entry { time, due, .. } = self.heap.pop()?;

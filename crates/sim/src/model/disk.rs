@@ -105,7 +105,8 @@ impl<W: Write + Seek> Model<W> {
             let bytes = u128::from(transfer.bytes);
             let moving = bytes * 1_000_000_000 / u128::from(state.bytes_per_second.max(1));
             let service = self.base.ticks(state.service.sample(&mut state.random).0);
-            let moved = (self.now + service).max(state.link_free) + self.base.ticks(moving as u64);
+            let free = (self.now + service).max(state.link_free);
+            let moved = free.saturating_add(self.base.ticks(moving as u64));
             state.link_free = moved;
             let done = moved.max(self.now + 1);
             state.served.push((done, transfer));

@@ -120,14 +120,10 @@ impl<W: Write + Seek> Model<W> {
         if let Some(c) = self.idle_processor(t, here) {
             return self.stand_by(c, t, here);
         }
-        let thread = &self.threads[t];
         let ideal = self.ideal(t);
         let cpu = &self.cpus[ideal];
         let rival = cpu.standby.unwrap_or(cpu.thread);
-        let is_held = self.processes[thread.process]
-            .group
-            .is_some_and(|group| self.groups[group].is_capped());
-        if !is_held && self.key(t) < self.key(rival) {
+        if !self.is_held(t) && self.key(t) < self.key(rival) {
             if let Some(displaced) = self.cpus[ideal].standby.take() {
                 self.stand_by(ideal, t, here);
                 return self.place(displaced, true, here);

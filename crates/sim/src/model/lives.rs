@@ -148,6 +148,9 @@ impl<W: Write + Seek> Model<W> {
                 self.log_process(p, Life::RundownEnd, Who::NOBODY);
             }
         }
+        for gap in self.truth.gaps.values_mut() {
+            gap.end_at(end);
+        }
         let modules = self.log.modules().clone();
         let finished = self.log.finish(end)?;
         let Labels {
@@ -251,6 +254,8 @@ impl<W: Write + Seek> Model<W> {
         let has_ended = |t: &ThreadId| self.threads[*t].state == State::Terminated;
         if p != SYSTEM && self.processes[p].threads.iter().all(has_ended) {
             self.processes[p].alive = false;
+            let id = self.processes[p].id;
+            self.clock.end_process(self.now, id);
             self.log_process(p, Life::End, by);
         }
     }

@@ -61,7 +61,10 @@ pub(crate) type RoutineId = usize;
 pub(crate) type BodyId = usize;
 
 /// Things that happen between two looks at whether to go on.
-const STEP: u32 = 1 << 16;
+const STEP: u32 = 1 << 12;
+
+/// Most things that may be due at a time, so that memory has a bound.
+const MOST_DUE: usize = 1 << 21;
 
 /// The idle thread, and the process that it belongs to.
 pub(crate) const IDLE: ThreadId = 0;
@@ -254,8 +257,17 @@ impl<W: Write + Seek> Model<W> {
             }
             self.happen(due);
             happened = happened.wrapping_add(1);
-            if happened.is_multiple_of(STEP) && !go_on(self.done()) {
-                return Err(RunError::Stopped);
+            if happened.is_multiple_of(STEP) {
+                if !go_on(self.done()) {
+                    return Err(RunError::Stopped);
+                }
+                if self.agenda.len() > MOST_DUE {
+                    self.stop_with(format!(
+                        "more than {MOST_DUE} things are due at {} s: time-outs, answers or \
+                         interrupts that lie too far ahead for how often they are asked for",
+                        self.base.ns(self.now) / 1_000_000_000
+                    ));
+                }
             }
             if self.log.failed() || self.failure.is_some() {
                 break;

@@ -134,12 +134,16 @@ impl<W: Write + Seek> Model<W> {
         let peers = state.queues.len() as u64;
         let peer = state.random.below(peers) as u32;
         let (packets, bytes) = (state.packets, state.packets * state.bytes);
-        self.deliver(Delivery {
-            flow,
-            peer,
-            packets,
-            bytes,
-        });
+        if state.random.chance(state.loss) {
+            self.truth_lost(flow, packets);
+        } else {
+            self.deliver(Delivery {
+                flow,
+                peer,
+                packets,
+                bytes,
+            });
+        }
         self.flow_next(flow);
     }
 
@@ -258,7 +262,7 @@ impl<W: Write + Seek> Model<W> {
         let lost = state.random.chance(state.loss) || state.random.chance(state.loss);
         let way = self.round_trip(flow);
         if lost {
-            self.truth_lost(flow);
+            self.truth_lost(flow, 1);
         } else {
             self.agenda
                 .push(self.now + way, Due::Answer(flow as u16, bytes));

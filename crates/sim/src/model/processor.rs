@@ -176,7 +176,7 @@ impl<W: Write + Seek> Model<W> {
         let thread = &self.threads[t];
         if thread.frozen {
             self.suspend(c);
-        } else if thread.stop.is_some_and(|(stop, _)| stop <= now) {
+        } else if thread.stop.is_some_and(|(stop, ..)| stop <= now) {
             self.stop_loop(t);
         } else if let Some(group) = self.processes[thread.process].group
             && self.group_changed(group)
@@ -213,7 +213,7 @@ impl<W: Write + Seek> Model<W> {
                 false => self.clock.next_interrupt((now + left).max(now + 1)),
             };
             let mut next = (now + thread.burst).min(cpu.quantum_end).min(cpu.slice_end);
-            if let Some((stop, _)) = thread.stop {
+            if let Some((stop, ..)) = thread.stop {
                 next = next.min(stop);
             }
             if let Some(group) = self.processes[thread.process].group {

@@ -268,11 +268,11 @@ impl<W: Write + Seek> Model<W> {
                 if stop.is_some_and(|stop| stop <= self.now) || *times == Some(0) {
                     thread.next = *end;
                 } else {
+                    if let Some(stop) = stop {
+                        thread.stop = Some((*stop, *end, thread.loops.len()));
+                    }
                     // One time round is under way.
                     thread.loops.push(times.map_or(u32::MAX, |times| times - 1));
-                    if let Some(stop) = stop {
-                        thread.stop = Some((*stop, *end));
-                    }
                 }
                 true
             }
@@ -286,6 +286,8 @@ impl<W: Write + Seek> Model<W> {
                     }
                     _ => {
                         thread.loops.pop();
+                        let depth = thread.loops.len();
+                        thread.stop.take_if(|(_, _, of)| *of == depth);
                     }
                 }
                 true
@@ -301,10 +303,10 @@ impl<W: Write + Seek> Model<W> {
     /// Ends a loop whose moment has come, wherever its thread is in it.
     pub(crate) fn stop_loop(&mut self, t: super::ThreadId) {
         let thread = &mut self.threads[t];
-        if let Some((_, end)) = thread.stop.take() {
+        if let Some((_, end, depth)) = thread.stop.take() {
             thread.next = end;
             thread.burst = 0;
-            thread.loops.clear();
+            thread.loops.truncate(depth);
         }
     }
 

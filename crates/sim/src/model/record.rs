@@ -129,8 +129,9 @@ impl<W: Write + Seek> Model<W> {
 
     pub(crate) fn log_priority(&mut self, c: usize, t: ThreadId, old: u8, new: u8) {
         let id = self.threads[t].id;
+        let stack = self.stack(c, self.readier(c).body, 0);
         self.log
-            .set_priority(c as u16, self.now, id, old, new, None);
+            .set_priority(c as u16, self.now, id, old, new, stack);
     }
 
     pub(crate) fn log_starvation_boost(&mut self, c: usize, t: ThreadId) {
@@ -159,7 +160,8 @@ impl<W: Write + Seek> Model<W> {
     /// The profiling interrupt: what does the processor execute?
     pub(crate) fn sample(&mut self, c: usize) {
         if let Some(interval) = self.sampling {
-            self.agenda.push(self.now + interval, Due::Sample(c as u16));
+            self.agenda
+                .push(self.now + interval + drift(interval), Due::Sample(c as u16));
         }
         self.advance(c);
         let cpu = &self.cpus[c];
@@ -365,8 +367,8 @@ impl<W: Write + Seek> Model<W> {
         *sums.sent_dscp.entry(dscp).or_default() += 1;
     }
 
-    pub(crate) fn truth_lost(&mut self, flow: usize) {
-        self.truth.flows[flow].lost += 1;
+    pub(crate) fn truth_lost(&mut self, flow: usize, packets: u32) {
+        self.truth.flows[flow].lost += u64::from(packets);
     }
 
     fn log_traffic(&mut self, c: usize, flow: usize, peer: u32, direction: Direction, bytes: u32) {
@@ -525,9 +527,7 @@ impl<W: Write + Seek> Model<W> {
     pub(crate) fn truth_ran(&mut self, t: ThreadId) {
         let process = self.threads[t].process;
         let gap = self.truth.gaps.entry(process).or_default();
-        if gap.running == 0 && self.now - gap.since > gap.longest.1 - gap.longest.0 {
-            gap.longest = (gap.since, self.now);
-        }
+        gap.end_at(self.now);
         gap.running += 1;
         let Some(at) = self.truth.waiting.iter().position(|wait| wait.thread == t) else {
             return;
@@ -589,6 +589,12 @@ impl<W: Write + Seek> Model<W> {
             HeldBy::Dispatcher
         }
     }
+}
+
+/// How much longer than asked for the time between two samples is: 0.13 %. The profiling interrupt
+/// has a clock of its own, so that samples fall everywhere in what repeats in round times.
+fn drift(interval: Time) -> Time {
+    interval * 13 / 10_000 + 1
 }
 
 /// A file's path as the kernel says it.

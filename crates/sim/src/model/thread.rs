@@ -23,7 +23,6 @@ pub(crate) struct Process {
     pub(crate) alive: bool,
     /// Has the focus: longer quanta and larger boosts.
     pub(crate) foreground: bool,
-    pub(crate) frozen: bool,
     /// Object that a message to its windows sets.
     pub(crate) messages: usize,
     pub(crate) threads: Vec<super::ThreadId>,
@@ -93,7 +92,8 @@ pub(crate) struct Thread {
     /// Repetitions left of the loops that it is in.
     pub(crate) loops: Vec<u32>,
     /// A moment at which the loop that it is in ends, and the step behind it.
-    pub(crate) stop: Option<(Time, usize)>,
+    /// Its depth among the loops comes last.
+    pub(crate) stop: Option<(Time, usize, usize)>,
     /// A measured step: its name's index, and when it began.
     pub(crate) measuring: Option<(usize, Time)>,
     pub(crate) random: Random,

@@ -16,6 +16,9 @@ pub(crate) const MAX_CPUS: u16 = 256;
 /// Most threads of a scenario.
 const MOST_THREADS: u64 = 20_000;
 
+/// Most watched threads of one kind: each is accounted for at every moment that it is ready.
+const MOST_WATCHED: u32 = 64;
+
 /// Bytes that a transfer, or all packets of an interrupt together, can have.
 const MOST_BYTES: u64 = 1 << 30;
 
@@ -191,7 +194,8 @@ fn process(document: &Document, process: &Process, threads: &mut u64) -> Result<
 
 fn thread(document: &Document, thread: &ThreadSpec) -> Result<(), Fault> {
     short("name", &thread.name)?;
-    within("count", thread.count, 1..=u32::MAX)?;
+    let most = if thread.watch { MOST_WATCHED } else { u32::MAX };
+    within("count", thread.count, 1..=most)?;
     if let Some(priority) = thread.priority {
         within("priority", priority, 1..=31)?;
     }
@@ -209,6 +213,7 @@ fn steps(field: &str, list: &[Step]) -> Result<(), Fault> {
                 let field = if *write { "write" } else { "read" };
                 within(field, bytes.0, 0..=MOST_BYTES)
             }
+            Verb::Set { boost, .. } => within("boost", *boost, 0..=15),
             Verb::Fault { bytes, .. } => within("fault", bytes.0, 0..=MOST_BYTES),
             Verb::Send {
                 bytes: Some(bytes), ..
@@ -259,7 +264,7 @@ fn takes_time(step: &Step) -> bool {
 }
 
 fn disk(document: &Document, disk: &Disk) -> Result<(), Fault> {
-    within("queue_depth", disk.queue_depth, 1..=u32::MAX)?;
+    within("queue_depth", disk.queue_depth, 1..=65_536)?;
     within("bytes_per_second", disk.bytes_per_second.0, 1..=u64::MAX)?;
     cpus(document, "cpu", &[disk.cpu])
 }
@@ -286,6 +291,15 @@ fn flow(document: &Document, flow: &Flow) -> Result<(), Fault> {
         0..=MOST_BYTES / u64::from(flow.packets),
     )?;
     within("window", flow.window.unwrap_or(0), 0..=65_536)?;
+    if flow.window.is_some() && flow.loss.is_some() {
+        let message = "a flow with a `window` loses nothing: nobody would send a lost block again";
+        return Err(Fault::of("loss", message));
+    }
+    if flow.peers > 1 && (flow.window.is_some() || flow.echo) {
+        let message = "`peers` are of packets that come by themselves (`every` or `count`), and \
+                       not of a `window` or `echo`";
+        return Err(Fault::of("peers", message));
+    }
     if flow.local.is_ipv4() != flow.remote.is_ipv4() {
         let message = format!(
             "`remote` is of the same family as `local`: found {} and {}",

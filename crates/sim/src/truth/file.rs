@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{FlowSums, HeldBy, RoutineSums, Truth, WindowSums};
+use super::{FlowSums, HeldBy, Measure, RoutineSums, Truth, WindowSums};
 use crate::quantum::Quantum;
 use crate::scenario::WaitReason;
 use crate::time::{Time, TimeBase};
@@ -55,6 +55,9 @@ impl Truth {
             process: process(names.threads[*t].process),
             ready_waits: watched.count,
             ready_ns: ns(watched.total),
+            still_ready_since_ns: (self.waiting.iter())
+                .find(|wait| wait.thread == *t)
+                .map(|wait| ns(wait.readied)),
             ranks_at_switch_out: watched.ranks.clone(),
             priorities_at_switch_out: watched.priorities.clone(),
             longest_ready_waits: watched
@@ -148,6 +151,7 @@ impl Truth {
                     response_ns: disk.response_ns,
                 })
                 .collect(),
+            moments_left_out: self.moments_left_out,
             moments: self
                 .moments
                 .iter()
@@ -261,6 +265,7 @@ pub struct Sections {
     flows: Vec<FlowTruth>,
     disks: Vec<DiskTruth>,
     moments: Vec<MomentTruth>,
+    moments_left_out: u64,
     /// Quanta, at the end.
     quantum: QuantumTruth,
 }
@@ -351,6 +356,7 @@ struct WatchedThread {
     process: ProcessName,
     ready_waits: u64,
     ready_ns: u64,
+    still_ready_since_ns: Option<u64>,
     ranks_at_switch_out: BTreeMap<u8, u64>,
     priorities_at_switch_out: BTreeMap<u8, u64>,
     longest_ready_waits: Vec<WaitTruth>,
@@ -411,14 +417,15 @@ struct MeasureTruth {
 }
 
 impl MeasureTruth {
-    fn new((name, durations, count): &mut (String, Vec<u64>, u64)) -> MeasureTruth {
-        durations.sort_unstable();
+    fn new(measure: &mut Measure) -> MeasureTruth {
+        measure.first.sort_unstable();
+        let known = (measure.count > 0).then_some(());
         MeasureTruth {
-            name: std::mem::take(name),
-            count: *count,
-            min_ns: durations.first().copied(),
-            median_ns: durations.get(durations.len() / 2).copied(),
-            max_ns: durations.last().copied(),
+            name: std::mem::take(&mut measure.name),
+            count: measure.count,
+            min_ns: known.map(|()| measure.min),
+            median_ns: measure.first.get(measure.first.len() / 2).copied(),
+            max_ns: known.map(|()| measure.max),
         }
     }
 }

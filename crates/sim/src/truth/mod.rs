@@ -190,6 +190,16 @@ pub(crate) struct Gap {
     pub(crate) longest: (Time, Time),
 }
 
+impl Gap {
+    /// The process runs again, or the trace ends.
+    pub(crate) fn end_at(&mut self, time: Time) {
+        let (from, to) = self.longest;
+        if self.running == 0 && time - self.since > to - from {
+            self.longest = (self.since, time);
+        }
+    }
+}
+
 /// Sums over a flow's packets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FlowSums {
@@ -213,6 +223,29 @@ pub(crate) struct DiskSums {
     pub(crate) response_ns: u64,
 }
 
+/// How long a measured step took.
+#[derive(Clone, Debug)]
+pub(crate) struct Measure {
+    pub(crate) name: String,
+    pub(crate) count: u64,
+    pub(crate) min: u64,
+    pub(crate) max: u64,
+    /// The first durations, for the median.
+    pub(crate) first: Vec<u64>,
+}
+
+impl Measure {
+    pub(crate) fn new(name: String) -> Measure {
+        Measure {
+            name,
+            count: 0,
+            min: u64::MAX,
+            max: 0,
+            first: Vec::new(),
+        }
+    }
+}
+
 /// Everything that is summed while the model runs.
 #[derive(Debug, Default)]
 pub(crate) struct Truth {
@@ -223,7 +256,7 @@ pub(crate) struct Truth {
     pub(crate) gaps: BTreeMap<usize, Gap>,
     /// Ready waits of watched threads that are not over.
     pub(crate) waiting: Vec<ReadyWait>,
-    pub(crate) measures: Vec<(String, Vec<u64>, u64)>,
+    pub(crate) measures: Vec<Measure>,
     pub(crate) flows: Vec<FlowSums>,
     pub(crate) disks: Vec<DiskSums>,
     /// Samples of each process, idle aside.
@@ -231,6 +264,8 @@ pub(crate) struct Truth {
     pub(crate) idle_samples: u64,
     pub(crate) hard_faults: u64,
     pub(crate) moments: Vec<Moment>,
+    /// How many more there were.
+    pub(crate) moments_left_out: u64,
 }
 
 /// Something that happened at a moment: focus, key, freeze, suspend, resolution.
@@ -244,10 +279,12 @@ pub(crate) struct Moment {
 
 impl Truth {
     pub(crate) fn measured(&mut self, name: usize, ns: u64) {
-        let (_, durations, count) = &mut self.measures[name];
-        *count += 1;
-        if durations.len() < MOST_MEASURES {
-            durations.push(ns);
+        let measure = &mut self.measures[name];
+        measure.count += 1;
+        measure.min = measure.min.min(ns);
+        measure.max = measure.max.max(ns);
+        if measure.first.len() < MOST_MEASURES {
+            measure.first.push(ns);
         }
     }
 }

@@ -36,6 +36,9 @@ impl<'a> Redactor<'a> {
     /// # Errors
     /// If the system gives no random numbers.
     pub(crate) fn new(decoder: &'a Decoder, secret: Option<&str>) -> Result<Redactor<'a>, String> {
+        if secret == Some("") {
+            return Err("--redact-key: an empty secret is known to everybody".to_owned());
+        }
         Ok(Redactor {
             decoder,
             pseudonyms: Pseudonyms::new(secret)?,
@@ -144,6 +147,11 @@ fn is_description(event: &Event<'_>) -> bool {
 
 /// Writes over the values of attributes that name files.
 fn blank_attributes(xml: &mut [u8]) {
+    // A manifest comes in chunks, and one may begin within a value.
+    let quote = xml.iter().position(|byte| *byte == b'"').unwrap_or(0);
+    if !xml[..quote].iter().any(|byte| b"<>=".contains(byte)) {
+        xml[..quote].fill(b'x');
+    }
     for name in [&b"FileName=\""[..], b"filename=\""] {
         let mut at = 0;
         while let Some(found) = xml[at..].windows(name.len()).position(|part| part == name) {

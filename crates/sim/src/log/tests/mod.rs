@@ -138,7 +138,7 @@ fn logged(windows: Windows, recording: &Recording, act: impl FnOnce(&mut TestLog
 
 fn everything() -> Recording {
     let all = "
-        stacks = ['ProcessCreate', 'ThreadCreate', 'ImageLoad', 'CSwitch', 'ReadyThread',
+        stacks = ['CSwitch', 'ReadyThread',
             'ThreadSetPriority', 'Profile', 'DiskReadInit', 'DiskWriteInit', 'DiskFlushInit',
             'HardFault']";
     toml::from_str(all).unwrap()

@@ -24,7 +24,7 @@ use crate::quantum::{IDLE_CLASS_UNITS, Win32PrioritySeparation};
 use crate::scenario::{self, Amount, Document, Fault, Frames, Name};
 use crate::time::{NEVER, Time, TimeBase};
 use crate::topology::Topology;
-use crate::truth::{DiskSums, FlowSums, Gap, ProcessorTime, Truth, Watched, WindowSums};
+use crate::truth::{DiskSums, FlowSums, Gap, Measure, ProcessorTime, Truth, Watched, WindowSums};
 use crate::windows::Windows;
 
 /// Process 0 is the Idle process, whose only thread is every processor's idle thread.
@@ -242,9 +242,7 @@ impl<'a> Builder<'a> {
         let mut truth = Truth {
             processors: vec![ProcessorTime::default(); count],
             windows,
-            measures: (self.measures.iter())
-                .map(|name| (name.clone(), Vec::new(), 0))
-                .collect(),
+            measures: self.measures.drain(..).map(Measure::new).collect(),
             flows: vec![FlowSums::default(); flows.len()],
             disks: vec![DiskSums::default(); disks.len()],
             samples: vec![0; self.processes.len()],
@@ -384,7 +382,11 @@ impl<'a> Builder<'a> {
         let mut windows = vec![window("trace", 0, NEVER)];
         for (n, said) in self.document.windows.iter().enumerate() {
             let (from, to) = (self.base.ticks(said.from.0), self.base.ticks(said.to.0));
-            if from >= to || from >= end {
+            if from >= end && from < to {
+                // The trace was cut short: nothing of the window is left.
+                continue;
+            }
+            if from >= to {
                 let message = format!("window `{}` holds nothing of the trace", said.name);
                 return Err(Fault::of("to", message).member("window", n));
             }

@@ -97,7 +97,6 @@ impl Builder<'_> {
             starts: None,
             alive: true,
             foreground: false,
-            frozen: false,
             messages,
             threads: Vec::new(),
         });
