@@ -115,6 +115,14 @@ fn what_cannot_be_simulated_is_refused_with_its_place() {
         &["simulate", name, "-o", nowhere.to_str().unwrap()],
         "folder does not exist",
     );
+    // Neither the scenario itself nor what is no file is written over.
+    refuses(&["simulate", name, "-o", name], "is the scenario itself");
+    if cfg!(unix) {
+        refuses(
+            &["simulate", name, "-o", "/dev/null"],
+            "is a device or pipe",
+        );
+    }
     // A loop that never lets time pass.
     fs::write(&file, SMALL.replace("run = \"50ms\"", "mark = \"again\"")).unwrap();
     let out = dir.path().join("x.etl");

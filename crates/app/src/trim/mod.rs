@@ -87,13 +87,11 @@ impl<'a> Selection<'a> {
                 || !self.filter.asks_for_kinds() && self.sieve.passes(event, None);
             return wanted.then_some(Reason::Wanted);
         }
-        let wanted = if context::is_interrupt(event) {
+        if context::is_interrupt(event) && self.filter.asks_for_ids() {
             // Interrupts are nobody's and keep everybody waiting.
-            self.sieve.is_of_kind(event)
-        } else {
-            self.sieve.passes(event, running)
-        };
-        if wanted {
+            return self.sieve.is_of_kind(event).then_some(Reason::Context);
+        }
+        if self.sieve.passes(event, running) {
             self.kept.add(event.raw_time());
             return Some(Reason::Wanted);
         }
