@@ -8,12 +8,16 @@ use std::process::{Command, Output};
 
 /// Runs `laglab` with the given arguments, beside the real traces.
 pub(crate) fn laglab(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_laglab"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_laglab"));
+    command
         .args(args)
         .current_dir(testdata::path("etl"))
-        .env_remove("CLICOLOR_FORCE")
-        .output()
-        .expect("the program starts")
+        .env_remove("CLICOLOR_FORCE");
+    // Wine now and then fails to start one of several programs that start at once.
+    let attempts = if cfg!(windows) { 5 } else { 1 };
+    (1..attempts)
+        .find_map(|_| command.output().ok())
+        .unwrap_or_else(|| command.output().expect("the program starts"))
 }
 
 /// What it prints when all is fine, with the line ends of Unix.
