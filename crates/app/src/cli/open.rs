@@ -22,10 +22,14 @@ impl TraceFiles {
 
     /// Whether one of them is the file at `path`.
     pub(crate) fn are_at(&self, path: &Path) -> bool {
-        let there = path.canonicalize();
-        there.is_ok_and(|there| {
-            let mut files = self.paths.iter().filter_map(|p| p.canonicalize().ok());
-            files.any(|file| file == there)
-        })
+        self.paths.iter().any(|file| is_same_file(file, path))
+    }
+}
+
+/// Whether both paths lead to one file that is there.
+pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
+    match (one.canonicalize(), other.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
     }
 }

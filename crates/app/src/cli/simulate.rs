@@ -10,6 +10,7 @@ use sim::{RunError, Truth, shipped};
 
 use super::Failure;
 use super::new_file::NewFile;
+use super::open::is_same_file;
 use crate::output::{self, Columns, Side, grouped};
 use crate::watch::{self, Watch};
 
@@ -88,7 +89,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     };
     let truth_path = trace.with_extension("truth.json");
     for written in [&trace, &truth_path] {
-        if is_same(written, Path::new(name)) {
+        if is_same_file(written, Path::new(name)) {
             let message = "is the scenario itself; give another file to write";
             return Err(Failure::input(written, message));
         }
@@ -184,14 +185,6 @@ fn read(name: &str, text: &str, settings: &[Override]) -> Result<Scenario, Failu
 
 fn refused(error: ScenarioError) -> Failure {
     Failure::Input(error.to_string())
-}
-
-/// Whether both are one file that is there.
-fn is_same(one: &Path, other: &Path) -> bool {
-    match (one.canonicalize(), other.canonicalize()) {
-        (Ok(one), Ok(other)) => one == other,
-        _ => false,
-    }
 }
 
 fn write(

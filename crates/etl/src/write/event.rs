@@ -52,18 +52,33 @@ pub struct ProviderEvent<'a> {
     pub extended: &'a [(u16, &'a [u8])],
 }
 
-impl KernelEvent {
-    /// Bytes of the record's header.
-    pub(super) fn head_size(&self) -> usize {
+/// What comes before a record's payload.
+pub(super) trait Head {
+    /// Raw time of the event.
+    fn time(&self) -> i64;
+
+    /// Bytes of the header and the extended items.
+    fn head_size(&self) -> usize;
+
+    /// Appends the header and the extended items of a record of `size` bytes.
+    fn put_head(&self, size: u16, into: &mut Vec<u8>);
+}
+
+impl Head for KernelEvent {
+    #[inline]
+    fn time(&self) -> i64 {
+        self.time
+    }
+
+    fn head_size(&self) -> usize {
         match self.thread {
             Some(_) => HeaderKind::System64.min_size(),
             None => HeaderKind::PerfInfo64.min_size(),
         }
     }
 
-    /// Appends the header of a record of `size` bytes.
     #[inline]
-    pub(super) fn put_head(&self, size: u16, into: &mut Vec<u8>) {
+    fn put_head(&self, size: u16, into: &mut Vec<u8>) {
         let mut head = [0; 32];
         head[0] = self.version;
         head[3] = 0xC0;
@@ -86,13 +101,17 @@ impl KernelEvent {
     }
 }
 
-impl ClassicEvent {
-    /// Bytes of the record's header.
-    pub(super) const HEAD_SIZE: usize = 48;
+impl Head for ClassicEvent {
+    fn time(&self) -> i64 {
+        self.time
+    }
 
-    /// Appends the header of a record of `size` bytes.
-    pub(super) fn put_head(&self, size: u16, into: &mut Vec<u8>) {
-        let mut head = [0; Self::HEAD_SIZE];
+    fn head_size(&self) -> usize {
+        HeaderKind::Full64.min_size()
+    }
+
+    fn put_head(&self, size: u16, into: &mut Vec<u8>) {
+        let mut head = [0; 48];
         head[0..2].copy_from_slice(&size.to_le_bytes());
         head[2..4].copy_from_slice(&[HeaderKind::Full64 as u8, 0xC0]);
         head[4] = self.opcode;
@@ -105,16 +124,19 @@ impl ClassicEvent {
     }
 }
 
-impl ProviderEvent<'_> {
-    /// Bytes of the record's header and extended items.
-    pub(super) fn head_size(&self) -> usize {
+impl Head for ProviderEvent<'_> {
+    #[inline]
+    fn time(&self) -> i64 {
+        self.time
+    }
+
+    fn head_size(&self) -> usize {
         let items = self.extended.iter().map(|(_, data)| item_size(data));
         80 + items.sum::<usize>()
     }
 
-    /// Appends the header and the extended items of a record of `size` bytes.
     #[inline]
-    pub(super) fn put_head(&self, size: u16, into: &mut Vec<u8>) {
+    fn put_head(&self, size: u16, into: &mut Vec<u8>) {
         let d = &self.descriptor;
         let mut head = [0; 80];
         head[0..2].copy_from_slice(&size.to_le_bytes());

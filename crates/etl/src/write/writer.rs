@@ -3,7 +3,7 @@
 use std::io::{Seek, SeekFrom, Write};
 
 use super::error::WriteError;
-use super::event::{ClassicEvent, KernelEvent, ProviderEvent};
+use super::event::{ClassicEvent, Head, KernelEvent, ProviderEvent};
 use super::log_header::{self, Totals};
 use super::session::Session;
 use crate::buffer::{HEADER_SIZE, TYPE_HEADER, flag};
@@ -100,11 +100,7 @@ impl<W: Write + Seek> Writer<W> {
         event: KernelEvent,
         payload: &[u8],
     ) -> Result<(), WriteError> {
-        let size = event.head_size() + payload.len();
-        let buffer = self.begin_record(cpu, event.time, size)?;
-        event.put_head(size as u16, buffer);
-        buffer.extend_from_slice(payload);
-        Ok(())
+        self.put(cpu, &event, payload)
     }
 
     /// Logs a classic event with a 64-bit payload.
@@ -117,11 +113,7 @@ impl<W: Write + Seek> Writer<W> {
         event: ClassicEvent,
         payload: &[u8],
     ) -> Result<(), WriteError> {
-        let size = ClassicEvent::HEAD_SIZE + payload.len();
-        let buffer = self.begin_record(cpu, event.time, size)?;
-        event.put_head(size as u16, buffer);
-        buffer.extend_from_slice(payload);
-        Ok(())
+        self.put(cpu, &event, payload)
     }
 
     /// Logs a manifest or TraceLogging event with a 64-bit payload.
@@ -135,8 +127,13 @@ impl<W: Write + Seek> Writer<W> {
         event: ProviderEvent<'_>,
         payload: &[u8],
     ) -> Result<(), WriteError> {
+        self.put(cpu, &event, payload)
+    }
+
+    #[inline]
+    fn put(&mut self, cpu: u16, event: &impl Head, payload: &[u8]) -> Result<(), WriteError> {
         let size = event.head_size() + payload.len();
-        let buffer = self.begin_record(cpu, event.time, size)?;
+        let buffer = self.begin_record(cpu, event.time(), size)?;
         event.put_head(size as u16, buffer);
         buffer.extend_from_slice(payload);
         Ok(())

@@ -6,7 +6,7 @@ use etl::write::{ImageId, Injected, Rsds};
 
 use super::modules::Module;
 use super::payload::Payload;
-use super::{EventKind, Log, Stack, Who};
+use super::{EventKind, Log, Who};
 use crate::time::Time;
 use crate::windows::Windows;
 
@@ -97,7 +97,6 @@ impl<W: Write + Seek> Log<W> {
         life: Life,
         process: &Process<'_>,
         by: Who,
-        stack: Option<Stack>,
     ) {
         let kind = match life {
             Life::Start => EventKind::ProcessStart,
@@ -128,7 +127,7 @@ impl<W: Write + Seek> Log<W> {
                 .wide(if has_package { "App" } else { "" });
         }
         let who = self.header_of(life, by);
-        self.kernel(kind, cpu, time, who, &payload, stack);
+        self.kernel(kind, cpu, time, who, &payload, None);
     }
 
     /// Logs an event of a thread's life; a start or an end is logged by `by`.
@@ -139,7 +138,6 @@ impl<W: Write + Seek> Log<W> {
         life: Life,
         thread: &Thread<'_>,
         by: Who,
-        stack: Option<Stack>,
     ) {
         let kind = match life {
             Life::Start => EventKind::ThreadStart,
@@ -178,20 +176,12 @@ impl<W: Write + Seek> Log<W> {
             Life::Start | Life::End => by,
             Life::RundownStart | Life::RundownEnd => Who::NOBODY,
         };
-        self.kernel(kind, cpu, time, Some(who), &payload, stack);
+        self.kernel(kind, cpu, time, Some(who), &payload, None);
     }
 
     /// Logs an event of all images that a process has mapped (process 0: the kernel's), with what
     /// identifies them where they begin. A start or an end is logged by `by`.
-    pub(crate) fn images(
-        &mut self,
-        cpu: u16,
-        time: Time,
-        life: Life,
-        process: u32,
-        by: Who,
-        stack: Option<Stack>,
-    ) {
+    pub(crate) fn images(&mut self, cpu: u16, time: Time, life: Life, process: u32, by: Who) {
         let kind = match life {
             Life::Start => EventKind::ImageLoad,
             Life::End => EventKind::ImageUnload,
@@ -216,7 +206,7 @@ impl<W: Write + Seek> Log<W> {
         let who = self.header_of(life, by);
         let id_who = who.unwrap_or(Who::NOBODY);
         for (image, image_id, pdb_id) in events {
-            self.kernel(kind, cpu, time, who, &image, stack);
+            self.kernel(kind, cpu, time, who, &image, None);
             if matches!(life, Life::Start | Life::RundownStart) {
                 let id = EventKind::ImageId;
                 self.injected(id, &image_id, cpu, time, id_who);

@@ -177,9 +177,8 @@ impl<W: Write + Seek> Model<W> {
         for c in 0..self.cpus.len() {
             let cpu = &mut self.cpus[c];
             let slept = self.now - cpu.since;
-            cpu.since = self.now;
             self.truth.processors[c].idle += slept;
-            let cpu = &mut self.cpus[c];
+            cpu.since = self.now;
             cpu.idle_since = cpu.idle_since.max(self.now);
             // What ran was stopped with everything else.
             for work in &mut cpu.running {

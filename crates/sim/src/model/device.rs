@@ -2,7 +2,7 @@
 
 use std::io::{Seek, Write};
 
-use super::interrupt::{Kind, Then, Work};
+use super::interrupt::{Kind, Then};
 use super::{Due, Model, Source};
 use crate::random::Random;
 use crate::scenario::Amount;
@@ -91,7 +91,6 @@ impl<W: Write + Seek> Model<W> {
 
     /// A device interrupts.
     pub(crate) fn device_interrupts(&mut self, device: usize) {
-        let base = self.base;
         let state = &mut self.devices[device];
         let c = state.cpus[state.turn % state.cpus.len()];
         state.turn += 1;
@@ -103,8 +102,7 @@ impl<W: Write + Seek> Model<W> {
         };
         match &state.isr {
             Some(isr) => {
-                let takes = base.ticks(isr.cost.sample(&mut state.isr_random).0);
-                let work = Work::new(kind, isr.routine, isr.body, takes, then);
+                let work = isr.work(kind, self.base, &mut state.isr_random, then);
                 self.interrupt(c, work);
             }
             None => {
@@ -126,12 +124,12 @@ impl<W: Write + Seek> Model<W> {
             }
             return;
         };
-        let takes = self.base.ticks(dpc.cost.sample(&mut state.dpc_random).0);
         let kind = match state.timer {
             true => Kind::TimerDpc,
             false => Kind::Dpc,
         };
-        let work = Work::new(kind, dpc.routine, dpc.body, takes, Then::DeviceDone(device));
+        let then = Then::DeviceDone(device);
+        let work = dpc.work(kind, self.base, &mut state.dpc_random, then);
         let target = state.target.unwrap_or(c);
         if state.threaded {
             self.queue_threaded_dpc(target, work, by);

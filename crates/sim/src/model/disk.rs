@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{Seek, Write};
 
-use super::interrupt::{Kind, Then, Work};
+use super::interrupt::{Kind, Then};
 use super::thread::State;
 use super::{Due, Model, Readier, Source, ThreadId};
 use crate::log::DiskAction;
@@ -122,25 +122,20 @@ impl<W: Write + Seek> Model<W> {
             return;
         };
         let (_, transfer) = state.served.remove(at);
-        let (cpu, isr) = (state.cpu, &state.isr);
-        let takes = self.base.ticks(isr.cost.sample(&mut state.random).0);
         let kind = Kind::MessageIsr(0xA0 + disk as u16 % 16, 0);
-        let work = Work::new(
-            kind,
-            isr.routine,
-            isr.body,
-            takes,
-            Then::DiskDpc(disk, transfer),
-        );
+        let then = Then::DiskDpc(disk, transfer);
+        let work = state.isr.work(kind, self.base, &mut state.random, then);
+        let cpu = state.cpu;
         self.interrupt(cpu, work);
         self.serve(disk);
     }
 
     pub(crate) fn queue_disk_dpc(&mut self, c: usize, disk: usize, transfer: Transfer) {
         let state = &mut self.disks[disk];
-        let takes = self.base.ticks(state.dpc.cost.sample(&mut state.random).0);
         let then = Then::DiskDone(disk, transfer);
-        let dpc = Work::new(Kind::Dpc, state.dpc.routine, state.dpc.body, takes, then);
+        let dpc = state
+            .dpc
+            .work(Kind::Dpc, self.base, &mut state.random, then);
         self.queue_dpc(c, c, dpc, Importance::Medium);
     }
 

@@ -27,6 +27,7 @@ const STARVATION_PRIORITY: u8 = 15;
 const REALTIME: u8 = 16;
 
 impl<W: Write + Seek> Model<W> {
+    #[inline]
     pub(crate) fn rank(&self, t: ThreadId) -> u8 {
         let group = self.processes[self.threads[t].process].group;
         group.map_or(0, |group| self.groups[group].rank)
@@ -37,12 +38,7 @@ impl<W: Write + Seek> Model<W> {
         if t == IDLE {
             return IDLE_KEY;
         }
-        let thread = &self.threads[t];
-        let rank = match self.processes[thread.process].group {
-            Some(group) => self.groups[group].rank,
-            None => 0,
-        };
-        key_of(rank, thread.priority)
+        key_of(self.rank(t), self.threads[t].priority)
     }
 
     /// Makes a thread ready whose wait ended (or that begins), with the boost that its waker gives.

@@ -8,7 +8,8 @@
 use std::io::{Seek, Write};
 
 use super::disk::Transfer;
-use super::{BodyId, IDLE, Model, Readier, RoutineId, ThreadId};
+use super::{BodyId, IDLE, Model, Readier, RoutineId, Source, ThreadId};
+use crate::random::Random;
 use crate::scenario::Importance;
 use crate::time::{NEVER, Time, TimeBase};
 
@@ -151,6 +152,14 @@ impl Work {
 
     fn end_fragment(&mut self, now: Time) {
         self.fragments += u32::from(now > self.fragment_began);
+    }
+}
+
+impl Source {
+    /// The routine's next run, with what it happens to take.
+    pub(crate) fn work(&self, kind: Kind, base: TimeBase, random: &mut Random, then: Then) -> Work {
+        let takes = base.ticks(self.cost.sample(random).0);
+        Work::new(kind, self.routine, self.body, takes, then)
     }
 }
 

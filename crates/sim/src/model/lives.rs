@@ -210,10 +210,10 @@ impl<W: Write + Seek> Model<W> {
             command_line: &label.command_line,
             package: "",
         };
-        self.log.process(0, self.now, life, &facts, by, None);
+        self.log.process(0, self.now, life, &facts, by);
         if p != SYSTEM {
             // The kernel's are those of process 0.
-            self.log.images(0, self.now, life, process.id, by, None);
+            self.log.images(0, self.now, life, process.id, by);
         }
     }
 
@@ -242,8 +242,7 @@ impl<W: Write + Seek> Model<W> {
         } else {
             thread.last_cpu
         };
-        self.log
-            .thread(cpu as u16, self.now, life, &facts, by, None);
+        self.log.thread(cpu as u16, self.now, life, &facts, by);
     }
 
     /// A thread has come to its end, and its process with its last one.

@@ -189,11 +189,10 @@ impl<W: Write + Seek> Model<W> {
         q.busy = true;
         q.may_interrupt = now + moderation;
         let cpu = q.cpu;
-        let takes = self.base.ticks(state.isr.cost.sample(&mut state.random).0);
         let vector = 0x60 + ((nic * 16 + queue) % 0x40) as u16;
         let kind = Kind::MessageIsr(vector, queue as u32);
         let then = Then::NicDpc(nic, queue);
-        let work = Work::new(kind, state.isr.routine, state.isr.body, takes, then);
+        let work = state.isr.work(kind, self.base, &mut state.random, then);
         self.interrupt(cpu, work);
     }
 

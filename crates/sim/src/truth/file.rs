@@ -38,6 +38,16 @@ pub(crate) struct ThreadSums<'a> {
     pub(crate) switches: u64,
 }
 
+impl Names<'_> {
+    fn process(&self, p: usize) -> ProcessName {
+        let (id, name) = self.processes[p];
+        ProcessName {
+            id,
+            name: name.to_owned(),
+        }
+    }
+}
+
 impl Truth {
     /// The sums as the truth file's sections.
     pub(crate) fn sections(mut self, names: &Names<'_>) -> Sections {
@@ -45,10 +55,7 @@ impl Truth {
         for watched in self.watched.values_mut() {
             watched.keep_longest();
         }
-        let process = |p: usize| ProcessName {
-            id: names.processes[p].0,
-            name: names.processes[p].1.to_owned(),
-        };
+        let process = |p| names.process(p);
         let processors = self.processors.iter().enumerate();
         let watched = self.watched.iter().map(|(t, watched)| WatchedThread {
             thread_id: names.threads[*t].id,
@@ -231,10 +238,7 @@ impl WindowSums {
             process_cpu_ns: (self.processes.iter().enumerate())
                 .filter(|(_, time)| **time > 0)
                 .map(|(p, time)| ProcessCpu {
-                    process: ProcessName {
-                        id: names.processes[p].0,
-                        name: names.processes[p].1.to_owned(),
-                    },
+                    process: names.process(p),
                     cpu_ns: ns(*time),
                 })
                 .collect(),

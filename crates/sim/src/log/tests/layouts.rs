@@ -187,8 +187,8 @@ fn processes_and_threads() {
                 (30, Life::End),
                 (40, Life::RundownEnd),
             ] {
-                log.process(0, time, life, &process, WHO, None);
-                log.thread(0, time + 1, life, &thread, WHO, None);
+                log.process(0, time, life, &process, WHO);
+                log.thread(0, time + 1, life, &thread, WHO);
             }
         });
         assert_eq!(
@@ -246,7 +246,7 @@ fn services_have_well_known_users() {
                 user,
                 ..Process::default()
             };
-            log.process(0, time, Life::Start, &process, WHO, None);
+            log.process(0, time, Life::Start, &process, WHO);
         }
     });
     for (event, (_, sid)) in seen.iter().zip(users) {
@@ -267,10 +267,10 @@ fn images_are_identified() {
             ] {
                 log.modules.function(process, frame).unwrap();
             }
-            log.images(0, 10, Life::RundownStart, 0, Who::NOBODY, None);
-            log.images(0, 20, Life::Start, 40, WHO, None);
-            log.images(0, 30, Life::Start, 60, WHO, None);
-            log.images(0, 40, Life::End, 60, WHO, None);
+            log.images(0, 10, Life::RundownStart, 0, Who::NOBODY);
+            log.images(0, 20, Life::Start, 40, WHO);
+            log.images(0, 30, Life::Start, 60, WHO);
+            log.images(0, 40, Life::End, 60, WHO);
             modules = log.modules().iter().cloned().collect();
         });
         let expected = [

@@ -72,9 +72,9 @@ fn one_of_each(log: &mut TestLog) {
     let thread = Thread::default();
     let lives = [Life::Start, Life::End, Life::RundownStart, Life::RundownEnd];
     for (time, life) in (1..).zip(lives) {
-        log.process(0, 10 * time, life, &process, WHO, stack);
-        log.thread(0, 10 * time, life, &thread, WHO, stack);
-        log.images(0, 10 * time, life, 0, WHO, stack);
+        log.process(0, 10 * time, life, &process, WHO);
+        log.thread(0, 10 * time, life, &thread, WHO);
+        log.images(0, 10 * time, life, 0, WHO);
     }
     log.context_switch(0, 100, &switch(), stack);
     log.ready_thread(0, 110, &ReadyThread::default(), stack);

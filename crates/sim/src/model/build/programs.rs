@@ -33,151 +33,149 @@ impl Builder<'_> {
         in_timed_loop: bool,
         program: &mut Program,
     ) -> Result<(), Fault> {
-        {
-            let body = match step.frames.0.is_empty() {
-                true => None,
-                false => {
-                    let stack = step.frames.0.iter().chain(&home.0).cloned().collect();
-                    Some(self.body(self.owner(process), vec![Frames(stack)])?)
-                }
-            };
-            let measure = step.measure.as_ref().map(|name| {
-                let known = self.measures.iter().position(|other| other == name);
-                known.unwrap_or_else(|| {
-                    self.measures.push(name.clone());
-                    self.measures.len() - 1
-                })
-            });
-            let mut push = |op| {
-                program.0.push(Instruction { op, body, measure });
-            };
-            match &step.verb {
-                Verb::Run(amount) => push(Op::Run(*amount)),
-                Verb::Sleep(amount) => push(Op::Sleep(*amount)),
-                Verb::Until(moment) => push(Op::Until(self.base.ticks(moment.0))),
-                Verb::Wait {
+        let body = match step.frames.0.is_empty() {
+            true => None,
+            false => {
+                let stack = step.frames.0.iter().chain(&home.0).cloned().collect();
+                Some(self.body(self.owner(process), vec![Frames(stack)])?)
+            }
+        };
+        let measure = step.measure.as_ref().map(|name| {
+            let known = self.measures.iter().position(|other| other == name);
+            known.unwrap_or_else(|| {
+                self.measures.push(name.clone());
+                self.measures.len() - 1
+            })
+        });
+        let mut push = |op| {
+            program.0.push(Instruction { op, body, measure });
+        };
+        match &step.verb {
+            Verb::Run(amount) => push(Op::Run(*amount)),
+            Verb::Sleep(amount) => push(Op::Sleep(*amount)),
+            Verb::Until(moment) => push(Op::Until(self.base.ticks(moment.0))),
+            Verb::Wait {
+                object,
+                timeout,
+                reason,
+            } => {
+                let object = self.named(object, false, |object| object.awaited = true)?;
+                push(Op::Wait {
                     object,
-                    timeout,
-                    reason,
-                } => {
-                    let object = self.named(object, false, |object| object.awaited = true)?;
-                    push(Op::Wait {
-                        object,
-                        timeout: *timeout,
-                        reason: *reason,
-                    });
-                }
-                Verb::Set { object, boost } => {
-                    let object = self.named(object, false, |object| object.set = true)?;
-                    push(Op::Set {
-                        object,
-                        boost: *boost,
-                    });
-                }
-                Verb::Acquire { lock, reason } => {
-                    let lock = self.named(lock, true, |lock| lock.awaited = true)?;
-                    push(Op::Acquire {
-                        lock,
-                        reason: *reason,
-                    });
-                }
-                Verb::Release(lock) => {
-                    let lock = self.named(lock, true, |lock| lock.set = true)?;
-                    push(Op::Release(lock));
-                }
-                Verb::Transfer {
-                    write,
-                    bytes,
+                    timeout: *timeout,
+                    reason: *reason,
+                });
+            }
+            Verb::Set { object, boost } => {
+                let object = self.named(object, false, |object| object.set = true)?;
+                push(Op::Set {
+                    object,
+                    boost: *boost,
+                });
+            }
+            Verb::Acquire { lock, reason } => {
+                let lock = self.named(lock, true, |lock| lock.awaited = true)?;
+                push(Op::Acquire {
+                    lock,
+                    reason: *reason,
+                });
+            }
+            Verb::Release(lock) => {
+                let lock = self.named(lock, true, |lock| lock.set = true)?;
+                push(Op::Release(lock));
+            }
+            Verb::Transfer {
+                write,
+                bytes,
+                disk,
+                file,
+            } => {
+                let disk = self.disk(*disk)?;
+                let file = file.as_ref().map_or(0, |file| self.file(file));
+                push(Op::Transfer {
+                    action: match write {
+                        true => DiskAction::Write,
+                        false => DiskAction::Read,
+                    },
+                    bytes: bytes.0 as u32,
                     disk,
                     file,
-                } => {
-                    let disk = self.disk(*disk)?;
-                    let file = file.as_ref().map_or(0, |file| self.file(file));
-                    push(Op::Transfer {
-                        action: match write {
-                            true => DiskAction::Write,
-                            false => DiskAction::Read,
-                        },
-                        bytes: bytes.0 as u32,
-                        disk,
-                        file,
-                    });
-                }
-                Verb::Flush(disk) => push(Op::Transfer {
-                    action: DiskAction::Flush,
-                    bytes: 0,
-                    disk: self.disk(*disk)?,
-                    file: 0,
-                }),
-                Verb::Fault { bytes, disk, file } => {
-                    let disk = self.disk(*disk)?;
-                    let file = self.file(file);
-                    let bytes = bytes.0 as u32;
-                    push(Op::Fault { bytes, disk, file });
-                    push(Op::FaultDone { bytes, file });
-                }
-                Verb::Send { flow, bytes } => {
-                    let flow = self.flow(flow)?;
-                    let default = self.document.flows[flow].bytes.0;
-                    let bytes = bytes.map_or(default, |bytes| bytes.0) as u32;
-                    push(Op::Send { flow });
-                    push(Op::Sent { flow, bytes });
-                }
-                Verb::Receive(flow) => {
-                    let flow = self.flow(flow)?;
-                    push(Op::Wait {
-                        object: self.flow_objects[flow],
-                        timeout: None,
-                        reason: WaitReason::WrQueue,
-                    });
-                }
-                Verb::Reply(flow) => push(Op::Reply(self.flow(flow)?)),
-                Verb::Message => push(Op::Wait {
-                    object: self.processes[process].messages,
+                });
+            }
+            Verb::Flush(disk) => push(Op::Transfer {
+                action: DiskAction::Flush,
+                bytes: 0,
+                disk: self.disk(*disk)?,
+                file: 0,
+            }),
+            Verb::Fault { bytes, disk, file } => {
+                let disk = self.disk(*disk)?;
+                let file = self.file(file);
+                let bytes = bytes.0 as u32;
+                push(Op::Fault { bytes, disk, file });
+                push(Op::FaultDone { bytes, file });
+            }
+            Verb::Send { flow, bytes } => {
+                let flow = self.flow(flow)?;
+                let default = self.document.flows[flow].bytes.0;
+                let bytes = bytes.map_or(default, |bytes| bytes.0) as u32;
+                push(Op::Send { flow });
+                push(Op::Sent { flow, bytes });
+            }
+            Verb::Receive(flow) => {
+                let flow = self.flow(flow)?;
+                push(Op::Wait {
+                    object: self.flow_objects[flow],
                     timeout: None,
-                    reason: WaitReason::WrUserRequest,
-                }),
-                Verb::Post(other) => push(Op::Set {
-                    object: self.processes[self.process(other)?].messages,
-                    boost: 2,
-                }),
-                Verb::Resolution(resolution) => {
-                    let units = resolution.map(|ns| u32::try_from(ns.0 / 100).unwrap_or(u32::MAX));
-                    push(Op::Resolution(units));
+                    reason: WaitReason::WrQueue,
+                });
+            }
+            Verb::Reply(flow) => push(Op::Reply(self.flow(flow)?)),
+            Verb::Message => push(Op::Wait {
+                object: self.processes[process].messages,
+                timeout: None,
+                reason: WaitReason::WrUserRequest,
+            }),
+            Verb::Post(other) => push(Op::Set {
+                object: self.processes[self.process(other)?].messages,
+                boost: 2,
+            }),
+            Verb::Resolution(resolution) => {
+                let units = resolution.map(|ns| u32::try_from(ns.0 / 100).unwrap_or(u32::MAX));
+                push(Op::Resolution(units));
+            }
+            Verb::Background(is) => push(Op::Background(*is)),
+            Verb::Focus(other) => push(Op::Focus(self.process(other)?)),
+            Verb::Freeze(other) => push(Op::Freeze(self.process(other)?)),
+            Verb::Thaw(other) => push(Op::Thaw(self.process(other)?)),
+            Verb::Priority(priority) => push(Op::Priority(*priority)),
+            Verb::Mark(text) => push(Op::Mark(text.clone())),
+            Verb::Yield => push(Op::Yield),
+            Verb::Exit => push(Op::Exit),
+            Verb::Repeat { times, stop, steps } => {
+                if stop.is_some() && in_timed_loop {
+                    let message = "a loop with a `stop` cannot be inside another one";
+                    return Err(Fault::of("stop", message));
                 }
-                Verb::Background(is) => push(Op::Background(*is)),
-                Verb::Focus(other) => push(Op::Focus(self.process(other)?)),
-                Verb::Freeze(other) => push(Op::Freeze(self.process(other)?)),
-                Verb::Thaw(other) => push(Op::Thaw(self.process(other)?)),
-                Verb::Priority(priority) => push(Op::Priority(*priority)),
-                Verb::Mark(text) => push(Op::Mark(text.clone())),
-                Verb::Yield => push(Op::Yield),
-                Verb::Exit => push(Op::Exit),
-                Verb::Repeat { times, stop, steps } => {
-                    if stop.is_some() && in_timed_loop {
-                        let message = "a loop with a `stop` cannot be inside another one";
-                        return Err(Fault::of("stop", message));
-                    }
-                    let start = program.0.len();
-                    program.0.push(Instruction {
-                        op: Op::Exit,
-                        body: None,
-                        measure: None,
-                    });
-                    let timed = in_timed_loop || stop.is_some();
-                    let field = if times.is_some() { "steps" } else { "forever" };
-                    self.compile(process, home, (field, steps), timed, program)?;
-                    program.0.push(Instruction {
-                        op: Op::Again(start + 1),
-                        body: None,
-                        measure: None,
-                    });
-                    program.0[start].op = Op::Loop {
-                        times: *times,
-                        stop: stop.map(|stop| self.base.ticks(stop.0)),
-                        end: program.0.len(),
-                    };
-                }
+                let start = program.0.len();
+                program.0.push(Instruction {
+                    op: Op::Exit,
+                    body: None,
+                    measure: None,
+                });
+                let timed = in_timed_loop || stop.is_some();
+                let field = if times.is_some() { "steps" } else { "forever" };
+                self.compile(process, home, (field, steps), timed, program)?;
+                program.0.push(Instruction {
+                    op: Op::Again(start + 1),
+                    body: None,
+                    measure: None,
+                });
+                program.0[start].op = Op::Loop {
+                    times: *times,
+                    stop: stop.map(|stop| self.base.ticks(stop.0)),
+                    end: program.0.len(),
+                };
             }
         }
         Ok(())
