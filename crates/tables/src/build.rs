@@ -25,6 +25,7 @@ macro_rules! tables {
     (
         events { $($event:ident: $event_field:ident,)+ }
         lifetimes { $($life:ident: $life_field:ident,)+ }
+        joined { $($joined:ident: $joined_name:literal,)+ }
     ) => {
         /// A table that can be asked for.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,17 +33,21 @@ macro_rules! tables {
         pub enum Table {
             $(#[doc = concat!("[`", stringify!($event), "`].")] $event,)+
             $(#[doc = concat!("[`", stringify!($life), "`].")] $life,)+
+            $(#[doc = concat!("[`", stringify!($joined), "`](crate::", stringify!($joined), ").")] $joined,)+
         }
 
         impl Table {
             /// All tables, in the order of their documentation.
-            pub const ALL: &'static [Table] = &[$(Table::$event,)+ $(Table::$life,)+];
+            pub const ALL: &'static [Table] = &[
+                $(Table::$event,)+ $(Table::$life,)+ $(Table::$joined,)+
+            ];
 
             /// Its name in SQL and everywhere else.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Table::$event => stringify!($event_field),)+
                     $(Table::$life => stringify!($life_field),)+
+                    $(Table::$joined => $joined_name,)+
                 }
             }
 
@@ -51,6 +56,7 @@ macro_rules! tables {
                 match self {
                     $(Table::$event => $event::schema(),)+
                     $(Table::$life => $life::schema(),)+
+                    $(Table::$joined => crate::$joined::schema(),)+
                 }
             }
         }
@@ -70,6 +76,22 @@ macro_rules! tables {
                         .map($life::into_batch)
                         .into_iter()
                         .collect(),)+
+                    $(Table::$joined => Vec::new(),)+
+                }
+            }
+
+            /// Takes a table's rows out as one batch in order of time, if there are any.
+            pub(crate) fn take_sorted(&mut self, table: Table) -> Vec<RecordBatch> {
+                match table {
+                    $(Table::$event => {
+                        let mut all = $event::default();
+                        for part in std::mem::take(&mut self.$event_field) {
+                            Rows::append(&mut all, part);
+                        }
+                        Rows::sort(&mut all);
+                        Some(all).filter(|all| !all.is_empty()).map($event::into_batch).into_iter().collect()
+                    })+
+                    _ => self.take_batches(table),
                 }
             }
         }
@@ -89,6 +111,10 @@ tables! {
         Processes: processes,
         Threads: threads,
         Images: images,
+    }
+    joined {
+        CpuRuns: "cpu_runs",
+        Stacks: "stacks",
     }
 }
 
@@ -339,6 +365,7 @@ impl Stream {
             Table::Processes => self.processes.push(hook, event),
             Table::Threads => self.threads.push(hook, event),
             Table::Images => self.images.push(hook, event),
+            Table::CpuRuns | Table::Stacks => Some(()),
         };
         if read.is_none() {
             self.unreadable.add(table, event.place());

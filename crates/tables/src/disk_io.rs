@@ -6,20 +6,26 @@ use etl::{ClockKind, Event};
 use events::kernel::{DiskFlush, DiskStart, DiskTransfer};
 
 use crate::Table;
-use crate::column::{Named, Names, Nullable};
+use crate::column::{Named, Names, Nullable, Text};
 use crate::kept::KeptEvent;
 use crate::schema::table;
 use crate::unreadable::UnreadableEvents;
 
 table! {
     /// One row per completed request to a disk.
-    DiskIo = "disk_io" sorted by time_ns {
+    DiskIo, DiskIoView = "disk_io" sorted by time_ns {
         /// When the request had completed.
         time_ns: Vec<i64> = "header time",
         /// When it started: the time of the init event with the same request packet, or else the
         /// completion less `response_ns`.
         init_ns: Nullable<i64> = "ReadInit, WriteInit, FlushInit: header time, by Irp"
             wpa "Init Time (s)",
+        /// How long the disk worked on it: since its start or the completion before on the same
+        /// disk, whichever came later.
+        service_ns: Nullable<i64> = "time_ns - max(init_ns, the disk's completion before)"
+            wpa "Disk Service Time",
+        /// How long it stood in the queue before that.
+        queue_ns: Nullable<i64> = "duration_ns - service_ns",
         /// From start to completion.
         duration_ns: Nullable<i64> = "time_ns - init_ns" wpa "IO Time",
         /// How long it took by the kernel's own measure.
@@ -46,6 +52,17 @@ table! {
         /// The thread that asked. From the completion since version 3 (Windows 8), else from the
         /// init event.
         thread_id: Nullable<u32> = "IssuingThreadId; init event: header thread" wpa "Thread ID",
+        /// Row of its thread in `threads`.
+        thread_row: Nullable<u32> = "thread_id and time_ns in `threads`",
+        /// Its process; 0 of idle threads.
+        process_id: Nullable<u32> = "thread_id and time_ns in `threads`" wpa "Process Id",
+        /// Row of its process in `processes`.
+        process_row: Nullable<u32> = "process_id and time_ns in `processes`",
+        /// The file, with a drive letter where the trace maps its volume to one.
+        path: Text = "FileIo Name, FileCreate, FileDelete, FileRundown: FileName, by FileObject"
+            wpa "Path Name",
+        /// The stack of the thread that asked.
+        stack_id: Nullable<u32> = "the stack of the init event" wpa "Init Stack",
     }
 }
 

@@ -11,7 +11,7 @@ table! {
     ///
     /// They are logged when they end, so rows are sorted by `end_ns`. They nest: an interrupt's
     /// routine can run inside a DPC or another routine of the same CPU.
-    Interrupts = "interrupts" sorted by end_ns {
+    Interrupts, InterruptsView = "interrupts" sorted by end_ns {
         /// When the routine began; unknown if the event's time makes no sense.
         start_ns: Nullable<i64> = "InitialTime" wpa "Enter Time (s)",
         /// When it ended.
@@ -31,6 +31,15 @@ table! {
         /// `threaded_dpc` and `passive_isr`, which run in threads, is not taken off.
         exclusive_ns: Nullable<i64> = "duration_ns less nested rows of the CPU"
             wpa "Exclusive Duration",
+        /// Into how many pieces other routines cut it; `exclusive_ns / fragments` is the mean of
+        /// WPA's rows.
+        fragments: Nullable<u32> = "1 and one for each nested row of the CPU within it"
+            wpa "Count (Fragments)",
+        /// Its longest piece.
+        longest_fragment_ns: Nullable<i64> = "exclusive_ns, piece by piece"
+            wpa "Duration (Fragmented)",
+        /// Row in `images` of the kernel module that the routine is in.
+        image_row: Nullable<u32> = "routine and start_ns in `images`" wpa "Module",
         /// Service routines since Windows Vista: the interrupt vector.
         vector: Nullable<u16> = "Vector",
         /// Service routines: 1 if the routine claimed the interrupt.
