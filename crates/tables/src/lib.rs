@@ -39,12 +39,16 @@ mod disk_io;
 mod hard_faults;
 mod images;
 mod interrupts;
+mod join;
 mod kept;
 mod processes;
 mod ready_threads;
 mod reference;
 mod samples;
+mod scheduling;
 mod schema;
+mod slices;
+mod stack_index;
 mod stacks;
 mod store;
 mod threads;
@@ -53,8 +57,11 @@ mod trackers;
 mod unreadable;
 mod view;
 mod volumes;
+mod world;
 
-pub use build::{Cancelled, Options, Table, Tables, UnknownTable, build};
+pub use build::{
+    Cancelled, Options, StreamError, Summary, Table, Tables, UnknownTable, build, stream,
+};
 pub use column::{Addresses, Named, Names, Nullable, Primitive, Text};
 pub use context_switches::{ContextSwitches, ContextSwitchesView};
 pub use cpu_runs::{CpuRuns, CpuRunsView};

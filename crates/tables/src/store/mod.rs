@@ -105,13 +105,22 @@ impl Store {
         if missing.is_empty() {
             return Ok(());
         }
-        let mut tables = crate::build(&self.trace, &missing, options)?;
+        let mut rows: HashMap<Table, Vec<RecordBatch>> = HashMap::new();
+        let give = &mut |table, batch| -> Result<(), StoreError> {
+            rows.entry(table).or_default().push(batch);
+            Ok(())
+        };
+        let summary =
+            crate::stream(&self.trace, &missing, options, give).map_err(|error| match error {
+                crate::StreamError::Cancelled => crate::Cancelled.into(),
+                crate::StreamError::Taker(error) => error,
+            })?;
         self.unreadable
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .extend(tables.unreadable.clone());
+            .extend(summary.unreadable);
         for table in missing {
-            made.insert(table, Arc::new(tables.take_sorted(table)));
+            made.insert(table, Arc::new(rows.remove(&table).unwrap_or_default()));
         }
         Ok(())
     }
