@@ -56,14 +56,10 @@ impl<'a> AsOfJoin<'a> {
             let (times, keys) = (&times[run.clone()], &keys[run]);
             let mut next = times.partition_point(|time| *time == NULL);
             while let Some(probe) = self.times.get(self.found.len()) {
-                let reached = times[next..]
-                    .iter()
-                    .take_while(|time| *time <= probe)
-                    .count();
-                for (row, key) in (next..).zip(&keys[next..next + reached]) {
-                    self.last[(*key as usize).min(unknown)] = first + row as u64;
+                while next < times.len() && times[next] <= *probe {
+                    self.last[(keys[next] as usize).min(unknown)] = first + next as u64;
+                    next += 1;
                 }
-                next += reached;
                 if next == times.len() {
                     break; // the next rows may be at the same time
                 }

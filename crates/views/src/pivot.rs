@@ -24,7 +24,9 @@ pub struct Pivot {
     spec: PivotSpec,
     /// Of the column that is grouped by; the unknown is the group after the last.
     bound: u32,
-    rows: Vec<u64>,
+    /// By group, the rows that the first measure's summary does not count: those in which it is
+    /// unknown, or all if there are no measures. Counting every row apart would be a pass more.
+    uncounted: Vec<u64>,
     /// By measure, then by group.
     summaries: Vec<Vec<Summary>>,
     /// The same; none when none are wanted.
@@ -108,7 +110,7 @@ impl Pivot {
         TooLarge::check(groups, spec.measures.max(1))?;
         let kept = if spec.percentiles { spec.measures } else { 0 };
         Ok(Pivot {
-            rows: vec![0; groups],
+            uncounted: vec![0; groups],
             summaries: vec![vec![Summary::EMPTY; groups]; spec.measures],
             percentiles: vec![vec![Percentiles::EMPTY; groups]; kept],
             bound,
@@ -142,12 +144,16 @@ impl Pivot {
         rows.each_run(|run| {
             // Column by column: a run's ids stay in the cache, and each loop is a simple one.
             let ids = &keys[run.clone()];
-            for id in ids {
-                self.rows[group(id)] += 1;
+            if measures.is_empty() {
+                ids.iter().for_each(|id| self.uncounted[group(id)] += 1);
             }
-            for (summaries, values) in self.summaries.iter_mut().zip(measures) {
+            for (place, values) in measures.iter().enumerate() {
+                let summaries = &mut self.summaries[place];
                 for (id, value) in ids.iter().zip(&values[run.clone()]) {
-                    summaries[group(id)].add(*value);
+                    let counted = summaries[group(id)].add(*value);
+                    if !counted && place == 0 {
+                        self.uncounted[group(id)] += 1;
+                    }
                 }
             }
             for (percentiles, values) in self.percentiles.iter_mut().zip(measures) {
@@ -165,7 +171,7 @@ impl Pivot {
     /// If its spec differs.
     pub fn merge(&mut self, other: &Pivot) {
         assert_eq!(self.spec, other.spec, "pivots of different shapes");
-        for (rows, other) in self.rows.iter_mut().zip(&other.rows) {
+        for (rows, other) in self.uncounted.iter_mut().zip(&other.uncounted) {
             *rows += other;
         }
         let summaries = self.summaries.iter_mut().flatten();
@@ -186,22 +192,27 @@ impl Pivot {
             .for_each(Percentiles::sort);
         let mut totals = vec![Summary::EMPTY; self.spec.measures];
         let mut groups = Vec::new();
-        for (group, rows) in self.rows.iter().enumerate().filter(|(_, rows)| **rows > 0) {
+        let mut all_rows = 0;
+        for (group, uncounted) in self.uncounted.iter().enumerate() {
             let measures: Vec<Summary> = self.summaries.iter().map(|all| all[group]).collect();
+            let rows = uncounted + measures.first().map_or(0, Summary::count);
+            if rows == 0 {
+                continue;
+            }
+            all_rows += rows;
             for (total, summary) in totals.iter_mut().zip(&measures) {
                 total.merge(summary);
             }
             let percentiles = self.percentiles.iter_mut();
             groups.push(Group {
                 id: (group < self.bound as usize).then_some(group as u32),
-                rows: *rows,
+                rows,
                 measures,
                 percentiles: percentiles
                     .map(|all| std::mem::replace(&mut all[group], Percentiles::EMPTY))
                     .collect(),
             });
         }
-        let rows = self.rows.iter().sum();
         // They are in the order of their ids, the unknown last, and the sort is stable.
         groups.sort_by(|a, b| order.compare(a, b));
         let rest = groups.len().saturating_sub(first);
@@ -209,7 +220,7 @@ impl Pivot {
         Level {
             groups,
             rest,
-            rows,
+            rows: all_rows,
             totals,
         }
     }

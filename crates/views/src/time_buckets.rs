@@ -97,6 +97,14 @@ impl Cursor<'_> {
         Some(self.index)
     }
 
+    /// How many of the first times are in the bucket found last.
+    #[inline]
+    pub(crate) fn leading(&self, times: &[i64]) -> usize {
+        let (start, span) = (self.start, self.span);
+        let inside = |time: &&i64| time.wrapping_sub(start).cast_unsigned() < span;
+        times.iter().take_while(inside).count()
+    }
+
     /// The end of the bucket found last.
     #[inline]
     pub(crate) fn end(&self) -> i64 {

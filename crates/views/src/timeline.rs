@@ -1,7 +1,7 @@
 //! How much, per slice of time and id.
 
 use crate::time_range::is_interval;
-use crate::{Cancelled, Intervals, Lane, Lanes, Rows, Summary, TimeBuckets, TooLarge};
+use crate::{Cancelled, Intervals, Lane, Lanes, NULL, Rows, Summary, TimeBuckets, TooLarge};
 
 /// Adds up values, or the time that intervals cover, per bucket of time and lane.
 #[derive(Clone, Debug)]
@@ -60,17 +60,20 @@ impl Timeline {
     ) -> Result<(), Cancelled> {
         let width = self.lanes.list().len();
         let mut cursor = self.buckets.cursor();
-        rows.each_run(|run| {
-            let columns = times[run.clone()]
-                .iter()
-                .zip(&ids[run.clone()])
-                .zip(&values[run]);
-            for ((time, id), value) in columns {
-                if let Some(bucket) = cursor.index(*time) {
-                    self.cells[bucket * width + self.lanes.index(*id)].add(*value);
-                } else if *time == crate::NULL {
-                    self.skipped += 1;
+        rows.each_run(|mut run| {
+            while let Some(time) = times[run.clone()].first() {
+                let Some(bucket) = cursor.index(*time) else {
+                    self.skipped += u64::from(*time == NULL);
+                    run.start += 1;
+                    continue;
+                };
+                // All rows of a bucket at once: the loop over them is then a plain one.
+                let end = run.start + cursor.leading(&times[run.clone()]);
+                let cells = &mut self.cells[bucket * width..][..width];
+                for (id, value) in ids[run.start..end].iter().zip(&values[run.start..end]) {
+                    cells[self.lanes.index(*id)].add(*value);
                 }
+                run.start = end;
             }
         })
     }
