@@ -184,9 +184,10 @@ fn only_sql_knows_datafusion(files: &[File]) -> Vec<String> {
 
 /// The lower rooms know only what is below them, and nothing knows the program.
 fn arrows_point_one_way(files: &[File]) -> Vec<String> {
-    const BELOW: [(&str, &[&str]); 4] = [
+    const BELOW: [(&str, &[&str]); 5] = [
         ("etl", &[]),
         ("sim", &["etl"]),
+        ("symbols", &["etl"]),
         ("events", &["etl"]),
         ("tables", &["etl", "events"]),
     ];
