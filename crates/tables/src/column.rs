@@ -5,18 +5,23 @@
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Int8Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
     UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray, PrimitiveArray, StringArray};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, DictionaryArray, ListArray, PrimitiveArray, StringArray,
+};
 use arrow_buffer::{
     ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer,
 };
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field, FieldRef};
+
+use crate::view::{AddressesView, Flags, NullableView, TextView};
 
 /// A column under construction.
-pub(crate) trait Column {
+pub trait Column: Sized {
     /// Whether rows may be unknown.
     const NULLABLE: bool;
 
@@ -26,12 +31,31 @@ pub(crate) trait Column {
     /// The column as an Arrow array.
     fn into_array(self) -> ArrayRef;
 
+    /// Number of rows.
+    fn rows(&self) -> usize;
+
     /// Row `i` becomes what row `order[i]` was.
     fn permute(&mut self, order: &[usize]);
+
+    /// Adds the rows of another part of the table.
+    fn append(&mut self, other: Self);
+
+    /// Takes the rows from `at` on out.
+    fn split_off(&mut self, at: usize) -> Self;
+
+    /// What rows that were never filled hold: unknown, or what stands for nothing.
+    fn fill(&mut self, rows: usize);
+
+    /// The column as it is read from an Arrow array of [`Column::data_type`].
+    type View<'a>;
+
+    /// Reads an array; `None` stands for a column that was not read. `None` is returned if the
+    /// array has another type.
+    fn view(array: Option<&ArrayRef>) -> Option<Self::View<'_>>;
 }
 
 /// A number that Arrow has a primitive type for.
-pub(crate) trait Primitive: ArrowNativeType {
+pub trait Primitive: ArrowNativeType {
     /// The Arrow type.
     type Arrow: ArrowPrimitiveType<Native = Self>;
 }
@@ -51,6 +75,30 @@ primitives!(
 
 impl<T: Primitive> Column for Vec<T> {
     const NULLABLE: bool = false;
+    type View<'a> = &'a [T];
+
+    fn view(array: Option<&ArrayRef>) -> Option<&[T]> {
+        let Some(array) = array else {
+            return Some(&[]);
+        };
+        Some(array.as_primitive_opt::<T::Arrow>()?.values())
+    }
+
+    fn rows(&self) -> usize {
+        self.len()
+    }
+
+    fn append(&mut self, mut other: Self) {
+        Vec::append(self, &mut other);
+    }
+
+    fn split_off(&mut self, at: usize) -> Self {
+        Vec::split_off(self, at)
+    }
+
+    fn fill(&mut self, rows: usize) {
+        self.resize(rows, T::default());
+    }
 
     fn data_type() -> DataType {
         T::Arrow::DATA_TYPE
@@ -67,6 +115,27 @@ impl<T: Primitive> Column for Vec<T> {
 
 impl Column for Vec<bool> {
     const NULLABLE: bool = false;
+    type View<'a> = Flags<'a>;
+
+    fn view(array: Option<&ArrayRef>) -> Option<Flags<'_>> {
+        Flags::read(array)
+    }
+
+    fn rows(&self) -> usize {
+        self.len()
+    }
+
+    fn append(&mut self, mut other: Self) {
+        Vec::append(self, &mut other);
+    }
+
+    fn split_off(&mut self, at: usize) -> Self {
+        Vec::split_off(self, at)
+    }
+
+    fn fill(&mut self, rows: usize) {
+        self.resize(rows, false);
+    }
 
     fn data_type() -> DataType {
         DataType::Boolean
@@ -140,6 +209,32 @@ impl Bits {
         *byte = *byte & !(1 << (row % 8)) | u8::from(bit) << (row % 8);
     }
 
+    fn append(&mut self, other: &Bits) {
+        if self.len == 0 {
+            *self = other.clone();
+        } else if self.bytes.is_empty() && other.bytes.is_empty() && self.all == other.all {
+            self.len += other.len;
+        } else {
+            (0..other.len).for_each(|row| self.push(other.get(row)));
+        }
+    }
+
+    fn split_off(&mut self, at: usize) -> Bits {
+        let mut tail = Bits::default();
+        (at..self.len).for_each(|row| tail.push(self.get(row)));
+        self.len = at.min(self.len);
+        if !self.bytes.is_empty() {
+            self.bytes.truncate(self.len.div_ceil(8));
+            if let (Some(last), used @ 1..) = (self.bytes.last_mut(), self.len % 8) {
+                *last &= (1 << used) - 1;
+            }
+            if self.len == 0 {
+                *self = Bits::default();
+            }
+        }
+        tail
+    }
+
     fn into_nulls(self) -> Option<NullBuffer> {
         if self.bytes.is_empty() {
             return (!self.all).then(|| NullBuffer::new_null(self.len));
@@ -198,7 +293,34 @@ impl<T: Copy + Default> Nullable<T> {
     }
 
     fn permuted(&self, order: &[usize]) -> Self {
+        if self.known.bytes.is_empty() {
+            return Nullable {
+                values: order.iter().map(|row| self.values[*row]).collect(),
+                known: Bits {
+                    len: order.len(),
+                    ..self.known.clone()
+                },
+            };
+        }
         order.iter().map(|row| self.get(*row)).collect()
+    }
+
+    fn append_rows(&mut self, mut other: Self) {
+        self.values.append(&mut other.values);
+        self.known.append(&other.known);
+    }
+
+    fn split_rows(&mut self, at: usize) -> Self {
+        Nullable {
+            values: self.values.split_off(at),
+            known: self.known.split_off(at),
+        }
+    }
+
+    fn fill_rows(&mut self, rows: usize) {
+        while self.len() < rows {
+            self.push(None);
+        }
     }
 }
 
@@ -210,8 +332,29 @@ impl<T: Copy + Default> FromIterator<Option<T>> for Nullable<T> {
     }
 }
 
-impl<T: Primitive> Column for Nullable<T> {
+impl<T: Primitive + Default> Column for Nullable<T> {
     const NULLABLE: bool = true;
+    type View<'a> = NullableView<'a, T>;
+
+    fn view(array: Option<&ArrayRef>) -> Option<NullableView<'_, T>> {
+        NullableView::read(array)
+    }
+
+    fn rows(&self) -> usize {
+        self.len()
+    }
+
+    fn append(&mut self, other: Self) {
+        self.append_rows(other);
+    }
+
+    fn split_off(&mut self, at: usize) -> Self {
+        self.split_rows(at)
+    }
+
+    fn fill(&mut self, rows: usize) {
+        self.fill_rows(rows);
+    }
 
     fn data_type() -> DataType {
         T::Arrow::DATA_TYPE
@@ -232,6 +375,27 @@ impl<T: Primitive> Column for Nullable<T> {
 
 impl Column for Nullable<bool> {
     const NULLABLE: bool = true;
+    type View<'a> = Flags<'a>;
+
+    fn view(array: Option<&ArrayRef>) -> Option<Flags<'_>> {
+        Flags::read(array)
+    }
+
+    fn rows(&self) -> usize {
+        self.len()
+    }
+
+    fn append(&mut self, other: Self) {
+        self.append_rows(other);
+    }
+
+    fn split_off(&mut self, at: usize) -> Self {
+        self.split_rows(at)
+    }
+
+    fn fill(&mut self, rows: usize) {
+        self.fill_rows(rows);
+    }
 
     fn data_type() -> DataType {
         DataType::Boolean
@@ -312,6 +476,31 @@ impl<'a> FromIterator<Option<&'a str>> for Text {
 
 impl Column for Text {
     const NULLABLE: bool = true;
+    type View<'a> = TextView<'a>;
+
+    fn view(array: Option<&ArrayRef>) -> Option<TextView<'_>> {
+        TextView::read(array)
+    }
+
+    fn rows(&self) -> usize {
+        self.len()
+    }
+
+    fn append(&mut self, other: Self) {
+        other.iter().for_each(|text| self.push(text));
+    }
+
+    fn split_off(&mut self, at: usize) -> Self {
+        let tail = (at..self.len()).map(|row| self.get(row)).collect();
+        *self = (0..at).map(|row| self.get(row)).collect();
+        tail
+    }
+
+    fn fill(&mut self, rows: usize) {
+        while self.len() < rows {
+            self.push(None);
+        }
+    }
 
     fn data_type() -> DataType {
         DataType::Utf8
@@ -354,6 +543,26 @@ impl<K> Default for Names<K> {
 
 impl<K: Named> Column for Names<K> {
     const NULLABLE: bool = false;
+    type View<'a> = TextView<'a>;
+
+    fn view(array: Option<&ArrayRef>) -> Option<TextView<'_>> {
+        TextView::read(array)
+    }
+
+    fn rows(&self) -> usize {
+        self.0.len()
+    }
+
+    fn append(&mut self, mut other: Self) {
+        self.0.append(&mut other.0);
+    }
+
+    fn split_off(&mut self, at: usize) -> Self {
+        Names(self.0.split_off(at))
+    }
+
+    /// Names are of what rows are made from, so there are always as many.
+    fn fill(&mut self, _rows: usize) {}
 
     fn data_type() -> DataType {
         DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8))
@@ -367,6 +576,99 @@ impl<K: Named> Column for Names<K> {
 
     fn permute(&mut self, order: &[usize]) {
         self.0 = order.iter().map(|row| self.0[*row]).collect();
+    }
+}
+
+/// Addresses of each row, the innermost call first: a list in Arrow. Holds up to 2^31 addresses;
+/// what does not fit stays empty.
+#[derive(Clone, Debug)]
+pub struct Addresses {
+    values: Vec<u64>,
+    offsets: Vec<i32>,
+}
+
+impl Default for Addresses {
+    fn default() -> Self {
+        Addresses {
+            values: Vec::new(),
+            offsets: vec![0],
+        }
+    }
+}
+
+impl Addresses {
+    /// Adds a row.
+    pub fn push(&mut self, addresses: &[u64]) {
+        if i32::try_from(self.values.len() + addresses.len()).is_ok() {
+            self.values.extend_from_slice(addresses);
+        }
+        self.offsets.push(self.values.len() as i32);
+    }
+
+    /// The addresses of a row.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn get(&self, row: usize) -> &[u64] {
+        &self.values[self.offsets[row] as usize..self.offsets[row + 1] as usize]
+    }
+}
+
+impl Column for Addresses {
+    const NULLABLE: bool = false;
+    type View<'a> = AddressesView<'a>;
+
+    fn view(array: Option<&ArrayRef>) -> Option<AddressesView<'_>> {
+        AddressesView::read(array)
+    }
+
+    fn data_type() -> DataType {
+        DataType::List(Self::item())
+    }
+
+    fn into_array(self) -> ArrayRef {
+        let values = PrimitiveArray::<UInt64Type>::new(self.values.into(), None);
+        let offsets = OffsetBuffer::new(self.offsets.into());
+        Arc::new(ListArray::new(
+            Self::item(),
+            offsets,
+            Arc::new(values),
+            None,
+        ))
+    }
+
+    fn rows(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    fn permute(&mut self, order: &[usize]) {
+        let mut permuted = Addresses::default();
+        order.iter().for_each(|row| permuted.push(self.get(*row)));
+        *self = permuted;
+    }
+
+    fn append(&mut self, other: Self) {
+        (0..other.rows()).for_each(|row| self.push(other.get(row)));
+    }
+
+    fn split_off(&mut self, at: usize) -> Self {
+        let mut tail = Addresses::default();
+        (at..self.rows()).for_each(|row| tail.push(self.get(row)));
+        self.offsets.truncate(at + 1);
+        self.values.truncate(self.offsets[at] as usize);
+        tail
+    }
+
+    fn fill(&mut self, rows: usize) {
+        while self.rows() < rows {
+            self.push(&[]);
+        }
+    }
+}
+
+impl Addresses {
+    fn item() -> FieldRef {
+        Arc::new(Field::new("item", DataType::UInt64, false))
     }
 }
 

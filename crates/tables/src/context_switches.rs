@@ -11,7 +11,7 @@ table! {
     ///
     /// Raw, as logged. The thread that really ran next is the old thread of the CPU's next switch;
     /// where that differs from `new_thread_id`, the scheduler changed its mind.
-    ContextSwitches = "context_switches" sorted by time_ns {
+    ContextSwitches, ContextSwitchesView = "context_switches" sorted by time_ns {
         /// When the CPU switched.
         time_ns: Vec<i64> = "CSwitch: header time" wpa "Switch-In Time (s)",
         /// The CPU.

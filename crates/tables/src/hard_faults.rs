@@ -9,7 +9,7 @@ use crate::schema::table;
 table! {
     /// One row per hard page fault: a thread touched memory that had to be read from a file, and
     /// waited for it. Logged when the page was there.
-    HardFaults = "hard_faults" sorted by time_ns {
+    HardFaults, HardFaultsView = "hard_faults" sorted by time_ns {
         /// When the page was there.
         time_ns: Vec<i64> = "HardFault: header time",
         /// When the fault began; unknown if the event's time makes no sense.
@@ -20,6 +20,12 @@ table! {
         cpu: Vec<u16> = "HardFault: CPU of the buffer",
         /// The thread that waited.
         thread_id: Vec<u32> = "HardFault: TThreadId",
+        /// Row of its thread in `threads`.
+        thread_row: Nullable<u32> = "thread_id and time_ns in `threads`",
+        /// Its process; 0 of idle threads.
+        process_id: Nullable<u32> = "thread_id and time_ns in `threads`" wpa "Process Id",
+        /// Row of its process in `processes`.
+        process_row: Nullable<u32> = "process_id and time_ns in `processes`",
         /// The address that was touched.
         address: Vec<u64> = "HardFault: VirtualAddress",
         /// Key of the file.

@@ -18,7 +18,7 @@ table! {
     /// An image that was there when the trace began has no `load_ns`, one that outlived it no
     /// `unload_ns`. Identities for symbols and file versions are in traces that were merged on the
     /// machine that recorded them.
-    Images = "images" sorted by first_seen_ns {
+    Images, ImagesView = "images" sorted by first_seen_ns {
         /// When an event first told of the image.
         first_seen_ns: Vec<i64> = "first event: header time",
         /// When it was mapped; unknown if before the trace.

@@ -11,7 +11,7 @@ table! {
     ///
     /// They are logged when they end, so rows are sorted by `end_ns`. They nest: an interrupt's
     /// routine can run inside a DPC or another routine of the same CPU.
-    Interrupts = "interrupts" sorted by end_ns {
+    Interrupts, InterruptsView = "interrupts" sorted by end_ns {
         /// When the routine began; unknown if the event's time makes no sense.
         start_ns: Nullable<i64> = "InitialTime" wpa "Enter Time (s)",
         /// When it ended.
@@ -31,6 +31,15 @@ table! {
         /// `threaded_dpc` and `passive_isr`, which run in threads, is not taken off.
         exclusive_ns: Nullable<i64> = "duration_ns less nested rows of the CPU"
             wpa "Exclusive Duration",
+        /// Into how many pieces other routines cut it; `exclusive_ns / fragments` is the mean of
+        /// WPA's rows.
+        fragments: Nullable<u32> = "1 and one for each nested row of the CPU within it"
+            wpa "Count (Fragments)",
+        /// Its longest piece.
+        longest_fragment_ns: Nullable<i64> = "exclusive_ns, piece by piece"
+            wpa "Duration (Fragmented)",
+        /// Row in `images` of the kernel module that the routine is in.
+        image_row: Nullable<u32> = "routine and start_ns in `images`" wpa "Module",
         /// Service routines since Windows Vista: the interrupt vector.
         vector: Nullable<u16> = "Vector",
         /// Service routines: 1 if the routine claimed the interrupt.
@@ -83,32 +92,9 @@ impl Interrupts {
         self.routine.push(interrupt.routine);
         self.duration_ns
             .push(start.map(|start| end.saturating_sub(start)));
-        self.exclusive_ns.push(None);
         self.vector.push(interrupt.vector);
         self.return_value.push(interrupt.return_value);
         self.message_number.push(interrupt.message_number);
         Some(())
-    }
-
-    /// Computes `exclusive_ns` of the rows, which must be one CPU's and sorted.
-    ///
-    /// Rows come in the order in which routines ended, so those that ran inside a row are the
-    /// latest ones before it that began no earlier than it did.
-    pub(crate) fn nest(&mut self) {
-        // Ended routines that are inside none seen yet: begin and duration. Begins rise.
-        let mut ended: Vec<(i64, i64)> = Vec::new();
-        for row in 0..self.len() {
-            let (Some(start), Some(duration)) = (self.start_ns.get(row), self.duration_ns.get(row))
-            else {
-                continue;
-            };
-            let mut inside: i64 = 0;
-            while let Some((_, inner)) = ended.pop_if(|(begun, _)| *begun >= start) {
-                inside = inside.saturating_add(inner);
-            }
-            self.exclusive_ns
-                .set(row, Some(duration.saturating_sub(inside)));
-            ended.push((start, duration));
-        }
     }
 }

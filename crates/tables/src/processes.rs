@@ -17,7 +17,7 @@ table! {
     ///
     /// A process that was there when the trace began has no `start_ns`, one that outlived it no
     /// `end_ns`. What processes at the trace's ends are is known from the rundown.
-    Processes = "processes" sorted by first_seen_ns {
+    Processes, ProcessesView = "processes" sorted by first_seen_ns {
         /// When an event first told of the process.
         first_seen_ns: Vec<i64> = "first event: header time",
         /// When it started; unknown if before the trace.

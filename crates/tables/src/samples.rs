@@ -8,7 +8,7 @@ use crate::schema::table;
 
 table! {
     /// One row per sample of the profile timer: the address a CPU was executing.
-    Samples = "samples" sorted by time_ns {
+    Samples, SamplesView = "samples" sorted by time_ns {
         /// When the sample was taken.
         time_ns: Vec<i64> = "SampledProfile: header time" wpa "TimeStamp (s)",
         /// The CPU.
@@ -17,6 +17,20 @@ table! {
         address: Vec<u64> = "SampledProfile: InstructionPointer" wpa "Address",
         /// The thread that ran; 0 is the CPU's idle thread.
         thread_id: Vec<u32> = "SampledProfile: ThreadId" wpa "Thread ID",
+        /// Row of its thread in `threads`.
+        thread_row: Nullable<u32> = "thread_id and time_ns in `threads`",
+        /// Its process; 0 of idle threads.
+        process_id: Nullable<u32> = "thread_id and time_ns in `threads`" wpa "Process Id",
+        /// Row of its process in `processes`.
+        process_row: Nullable<u32> = "process_id and time_ns in `processes`",
+        /// Row in `images` of the module at the address.
+        image_row: Nullable<u32> = "address, process_id and time_ns in `images`" wpa "Module",
+        /// How much time it stands for: since the CPU's sample before, so that late and lost ticks
+        /// are charged to the next sample; of a CPU's first sample the profiling interval.
+        weight_ns: Nullable<i64> = "time_ns less that of the CPU's sample before"
+            wpa "Weight (in view)",
+        /// Its stack.
+        stack_id: Nullable<u32> = "the stack of the SampledProfile" wpa "Stack",
         /// How many profile interrupts the row stands for.
         count: Vec<u16> = "SampledProfile: Count" wpa "All Count",
         /// The CPU was executing a DPC. Since Windows 7.

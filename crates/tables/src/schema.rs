@@ -76,9 +76,30 @@ pub(crate) fn unit_of(name: &'static str, given: Option<&'static str>) -> Option
 }
 
 /// The rows of a table, whatever its columns are.
-pub(crate) trait Rows {
-    /// Puts the rows in order of time, if they are not: buffers of a CPU may overlap.
+pub(crate) trait Rows: Default + Send {
+    /// Puts the rows in order of time, if they are not: buffers of a CPU may overlap. Rows of
+    /// equal time keep their order.
     fn sort(&mut self);
+
+    /// Adds the rows of another part of the table.
+    fn append(&mut self, other: Self);
+
+    /// Takes the rows from `time_ns` on out of the sorted rows.
+    fn split_off(&mut self, time_ns: i64) -> Self;
+}
+
+/// A record batch is not of the table that it is read as.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the column `{column}` of `{table}` has the type {found}, not {expected}")]
+pub struct WrongType {
+    /// The table.
+    pub table: &'static str,
+    /// The column.
+    pub column: &'static str,
+    /// Its type in the table.
+    pub expected: DataType,
+    /// The type in the record batch.
+    pub found: DataType,
 }
 
 /// Joins the lines of a doc comment.
@@ -87,12 +108,13 @@ pub(crate) fn prose(lines: &[&str]) -> String {
     lines.join("\n")
 }
 
-/// Declares a table: its struct of columns, and what the columns mean.
+/// Declares a table: its struct of columns, how they are read from a record batch, and what they
+/// mean. Columns that nothing was pushed to become unknown.
 ///
 /// ```ignore
 /// table! {
 ///     /// What a row is.
-///     Switches = "switches" sorted by time_ns {
+///     Switches, SwitchesView = "switches" sorted by time_ns {
 ///         /// What the column says.
 ///         time_ns: Vec<i64> = "where it comes from" wpa "Switch-In Time",
 ///     }
@@ -101,7 +123,7 @@ pub(crate) fn prose(lines: &[&str]) -> String {
 macro_rules! table {
     (
         $(#[doc = $prose:literal])+
-        $name:ident = $table:literal sorted by $time:ident {
+        $name:ident, $view:ident = $table:literal sorted by $time:ident {
             $(
                 $(#[doc = $meaning:literal])+
                 $column:ident: $type:ty = $source:literal $(in $unit:literal)? $(wpa $wpa:literal)?,
@@ -148,16 +170,80 @@ macro_rules! table {
                 self.$time.is_empty()
             }
 
+            /// Row `i` becomes what row `order[i]` was.
+            #[allow(dead_code, reason = "of tables that come sorted")]
+            pub(crate) fn permute(&mut self, order: &[usize]) {
+                $(if $crate::column::Column::rows(&self.$column) > 0 {
+                    $crate::column::Column::permute(&mut self.$column, order);
+                })+
+            }
+
+            /// Takes the rows from row `at` on out.
+            #[allow(dead_code, reason = "of tables that come whole")]
+            pub(crate) fn split_at(&mut self, at: usize) -> Self {
+                let mut tail = Self::default();
+                $(if $crate::column::Column::rows(&self.$column) > 0 {
+                    tail.$column = $crate::column::Column::split_off(&mut self.$column, at);
+                })+
+                tail
+            }
+
             /// The rows as an Arrow record batch; numbers and text are moved, not copied.
             ///
             /// # Panics
             /// If the columns were given different lengths.
-            pub fn into_batch(self) -> arrow_array::RecordBatch {
+            pub fn into_batch(mut self) -> arrow_array::RecordBatch {
                 static SCHEMA: std::sync::LazyLock<arrow_schema::SchemaRef> =
                     std::sync::LazyLock::new(|| std::sync::Arc::new($name::schema().arrow()));
+                let rows = self.len();
+                $(if $crate::column::Column::rows(&self.$column) == 0 {
+                    $crate::column::Column::fill(&mut self.$column, rows);
+                })+
                 let columns = vec![$($crate::column::Column::into_array(self.$column)),+];
                 arrow_array::RecordBatch::try_new(SCHEMA.clone(), columns)
                     .expect("all columns of a table have one length")
+            }
+        }
+
+        #[doc = concat!("Rows of `", $table, "` in a record batch, by column. Columns that the batch ")]
+        /// lacks, because they were not read, are empty slices or unknown in every row.
+        #[derive(Clone, Copy, Debug)]
+        pub struct $view<'b> {
+            $($(#[doc = $meaning])+ pub $column: <$type as $crate::column::Column>::View<'b>,)+
+            rows: usize,
+        }
+
+        impl<'b> $view<'b> {
+            /// Reads a record batch of the table, or of some of its columns.
+            ///
+            /// # Errors
+            /// If a column has another type than the table's.
+            pub fn new(batch: &'b arrow_array::RecordBatch) -> Result<Self, $crate::WrongType> {
+                Ok($view {
+                    $($column: {
+                        let array = batch.column_by_name(stringify!($column));
+                        let view = <$type as $crate::column::Column>::view(array);
+                        view.ok_or_else(|| $crate::WrongType {
+                            table: $table,
+                            column: stringify!($column),
+                            expected: <$type as $crate::column::Column>::data_type(),
+                            found: array.map_or(arrow_schema::DataType::Null, |array| {
+                                arrow_array::Array::data_type(array).clone()
+                            }),
+                        })?
+                    },)+
+                    rows: batch.num_rows(),
+                })
+            }
+
+            /// Number of rows.
+            pub fn len(&self) -> usize {
+                self.rows
+            }
+
+            /// Whether there are no rows.
+            pub fn is_empty(&self) -> bool {
+                self.rows == 0
             }
         }
 
@@ -168,7 +254,16 @@ macro_rules! table {
                 }
                 let mut order: Vec<usize> = (0..self.len()).collect();
                 order.sort_by_key(|row| self.$time[*row]);
-                $($crate::column::Column::permute(&mut self.$column, &order);)+
+                self.permute(&order);
+            }
+
+            fn append(&mut self, other: Self) {
+                $($crate::column::Column::append(&mut self.$column, other.$column);)+
+            }
+
+            fn split_off(&mut self, time_ns: i64) -> Self {
+                let at = self.$time.partition_point(|time| *time < time_ns);
+                self.split_at(at)
             }
         }
     };

@@ -15,7 +15,7 @@ table! {
     ///
     /// A thread that was there when the trace began has no `start_ns`, one that outlived it no
     /// `end_ns`. Addresses and priorities are those of the thread's first event.
-    Threads = "threads" sorted by first_seen_ns {
+    Threads, ThreadsView = "threads" sorted by first_seen_ns {
         /// When an event first told of the thread.
         first_seen_ns: Vec<i64> = "first event: header time",
         /// When it started; unknown if before the trace.

@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use etl::Trace;
+use tables::{Cache, Options, Store, StoreError, StoredTable, Table};
 
 use super::Failure;
+use crate::watch::Watch;
 
 /// The traces a command reads.
 #[derive(clap::Args, Clone, Debug)]
@@ -23,6 +25,67 @@ impl TraceFiles {
     /// Whether one of them is the file at `path`.
     pub(crate) fn are_at(&self, path: &Path) -> bool {
         self.paths.iter().any(|file| is_same_file(file, path))
+    }
+}
+
+/// The trace of a command that works on tables.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct TabledTrace {
+    #[command(flatten)]
+    files: TraceFiles,
+    /// Make the tables anew, and keep none for the next question
+    #[arg(long)]
+    no_cache: bool,
+}
+
+impl TabledTrace {
+    /// Opens the trace's tables.
+    pub(crate) fn open(&self) -> Result<TraceTables, Failure> {
+        let cache = match self.no_cache {
+            true => Cache::Off,
+            false => Cache::Off,
+        };
+        Ok(TraceTables {
+            store: Store::open(&self.files.paths, cache)?,
+        })
+    }
+}
+
+/// The tables of a trace, made with progress on stderr and until Ctrl-C.
+pub(crate) struct TraceTables {
+    pub(crate) store: Store,
+}
+
+impl TraceTables {
+    /// Makes the tables that are not there yet, together.
+    pub(crate) fn make(&self, wanted: &[Table]) -> Result<(), Failure> {
+        self.watched(|options| self.store.make(wanted, options))
+    }
+
+    /// A table.
+    pub(crate) fn table(&self, table: Table) -> Result<StoredTable, Failure> {
+        self.watched(|options| self.store.table(table, options))
+    }
+
+    fn watched<T>(
+        &self,
+        make: impl FnOnce(Options<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, Failure> {
+        let watch = Watch::new("building tables", self.store.trace().size_bytes());
+        let progress = |done: u64| watch.reach(done).is_ok();
+        let options = Options {
+            progress: &progress,
+        };
+        Ok(make(options)?)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        match error {
+            StoreError::Cancelled(_) => Failure::Interrupted,
+            other => Failure::Input(other.to_string()),
+        }
     }
 }
 

@@ -1,0 +1,142 @@
+//! Columns as they are read from Arrow arrays, by row.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int8Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, PrimitiveArray, StringArray};
+use arrow_buffer::NullBuffer;
+
+use crate::column::Primitive;
+
+/// Numbers of which some are unknown.
+#[derive(Clone, Copy, Debug)]
+pub struct NullableView<'a, T> {
+    values: &'a [T],
+    known: Known<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Known<'a> {
+    All,
+    None,
+    Some(&'a NullBuffer),
+}
+
+impl<'a, T: Primitive> NullableView<'a, T> {
+    pub(crate) fn read(array: Option<&'a ArrayRef>) -> Option<Self> {
+        let Some(array) = array else {
+            return Some(NullableView {
+                values: &[],
+                known: Known::None,
+            });
+        };
+        let array = array.as_primitive_opt::<T::Arrow>()?;
+        Some(NullableView {
+            values: array.values(),
+            known: array.nulls().map_or(Known::All, Known::Some),
+        })
+    }
+
+    /// The number of a row, if it is known; unknown in columns that were not read.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[inline]
+    pub fn get(&self, row: usize) -> Option<T> {
+        match self.known {
+            Known::All => Some(self.values[row]),
+            Known::None => None,
+            Known::Some(nulls) => nulls.is_valid(row).then(|| self.values[row]),
+        }
+    }
+}
+
+/// Flags of which some may be unknown.
+#[derive(Clone, Copy, Debug)]
+pub struct Flags<'a>(Option<&'a BooleanArray>);
+
+impl<'a> Flags<'a> {
+    pub(crate) fn read(array: Option<&'a ArrayRef>) -> Option<Self> {
+        let read = array.map(|array| array.as_boolean_opt());
+        read.map_or(Some(Flags(None)), |array| Some(Flags(Some(array?))))
+    }
+
+    /// The flag of a row, if it is known; unknown in columns that were not read.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[inline]
+    pub fn get(&self, row: usize) -> Option<bool> {
+        let array = self.0?;
+        array.is_valid(row).then(|| array.value(row))
+    }
+}
+
+/// Text of which some may be unknown, or names out of a fixed few.
+#[derive(Clone, Copy, Debug)]
+pub struct TextView<'a>(Kind<'a>);
+
+#[derive(Clone, Copy, Debug)]
+enum Kind<'a> {
+    Absent,
+    Plain(&'a StringArray),
+    Named(&'a PrimitiveArray<Int8Type>, &'a StringArray),
+}
+
+impl<'a> TextView<'a> {
+    pub(crate) fn read(array: Option<&'a ArrayRef>) -> Option<Self> {
+        let Some(array) = array else {
+            return Some(TextView(Kind::Absent));
+        };
+        if let Some(plain) = array.as_string_opt::<i32>() {
+            return Some(TextView(Kind::Plain(plain)));
+        }
+        let named = array.as_dictionary_opt::<Int8Type>()?;
+        let names = named.values().as_string_opt::<i32>()?;
+        Some(TextView(Kind::Named(named.keys(), names)))
+    }
+
+    /// The text of a row, if it is known; unknown in columns that were not read.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[inline]
+    pub fn get(&self, row: usize) -> Option<&'a str> {
+        match self.0 {
+            Kind::Absent => None,
+            Kind::Plain(texts) => texts.is_valid(row).then(|| texts.value(row)),
+            Kind::Named(codes, names) => {
+                let code = codes.is_valid(row).then(|| codes.value(row))?;
+                Some(names.value(usize::try_from(code).ok()?))
+            }
+        }
+    }
+}
+
+/// Addresses of each row, the innermost call first.
+#[derive(Clone, Copy, Debug)]
+pub struct AddressesView<'a>(Option<&'a ListArray>);
+
+impl<'a> AddressesView<'a> {
+    pub(crate) fn read(array: Option<&'a ArrayRef>) -> Option<Self> {
+        let Some(array) = array else {
+            return Some(AddressesView(None));
+        };
+        let lists = array.as_list_opt::<i32>()?;
+        lists.values().as_primitive_opt::<UInt64Type>()?;
+        Some(AddressesView(Some(lists)))
+    }
+
+    /// The addresses of a row; none in columns that were not read.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[inline]
+    pub fn get(&self, row: usize) -> &'a [u64] {
+        let Some(lists) = self.0 else {
+            return &[];
+        };
+        let offsets = lists.value_offsets();
+        let values = lists.values().as_primitive::<UInt64Type>().values();
+        &values[offsets[row] as usize..offsets[row + 1] as usize]
+    }
+}
