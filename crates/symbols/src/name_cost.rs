@@ -48,7 +48,12 @@ impl Cost {
 struct Costs {
     first: u32,
     costs: Vec<Cost>,
+    /// Whether all were read.
+    is_complete: bool,
 }
+
+/// Set in an index that leads to another compiland's records, and so to any.
+const CROSS_MODULE: u32 = 1 << 31;
 
 impl Costs {
     fn read<'t, I: ItemIndex>(
@@ -58,6 +63,7 @@ impl Costs {
         let mut costs = Costs {
             first: 0,
             costs: Vec::new(),
+            is_complete: false,
         };
         let mut items = stream.iter();
         while let Some(item) = items.next()? {
@@ -67,18 +73,20 @@ impl Costs {
             let next = cost(&costs, &item);
             costs.costs.push(next);
         }
+        costs.is_complete = true;
         Ok(costs)
     }
 
-    /// Of the record at `index`; those before the first are built-in types. One that has not been
-    /// seen yet could refer back.
+    /// Of the record at `index`; those before the first are built-in types, and one past the last
+    /// is written as missing. One that has not been seen yet could refer back.
     fn of(&self, index: u32) -> Cost {
-        if self.costs.is_empty() && index >= 0x1000 {
-            return Cost::ENDLESS;
-        }
-        match index.checked_sub(self.first) {
-            None => Cost::ONE,
-            Some(at) => (self.costs.get(at as usize).copied()).unwrap_or(Cost::ENDLESS),
+        let Some(at) = index.checked_sub(self.first) else {
+            return Cost::ONE;
+        };
+        match self.costs.get(at as usize) {
+            Some(cost) => *cost,
+            None if self.is_complete && index & CROSS_MODULE == 0 => Cost::ONE,
+            None => Cost::ENDLESS,
         }
     }
 }

@@ -117,6 +117,33 @@ fn damaged_pdbs_give_errors() {
     assert!(failed > 0, "no damage was seen");
 }
 
+/// An inlined function that lies in itself: its name would never end.
+#[test]
+fn names_without_end_are_refused() {
+    use pdb_addr2line::pdb::{FallibleIterator, IdData, PDB};
+    let driver = Driver::compile(true);
+    let mut bytes = fs::read(&driver.pdb).unwrap();
+    let mut linked = PDB::open(Cursor::new(bytes.clone())).unwrap();
+    let ids = linked.id_information().unwrap();
+    let (mut ids, mut forged) = (ids.iter(), None);
+    while let Some(item) = ids.next().unwrap() {
+        if let Ok(IdData::Function(function)) = item.parse()
+            && function.name.as_bytes() == b"count_up"
+        {
+            forged = Some((item.index().0, function.function_type.0));
+        }
+    }
+    let (own, function_type) = forged.expect("count_up is inlined");
+    // LF_FUNC_ID, the scope (left open), the type, the name.
+    let tail = [&function_type.to_le_bytes()[..], b"count_up\0"].concat();
+    let at = (bytes.windows(6 + tail.len()))
+        .position(|window| window.starts_with(&[0x01, 0x16]) && window.ends_with(&tail))
+        .unwrap();
+    bytes[at + 2..at + 6].copy_from_slice(&own.to_le_bytes());
+    let error = Pdb::open(Cursor::new(bytes), &driver.id).unwrap_err();
+    assert!(error.to_string().contains("refers to itself"), "{error}");
+}
+
 /// The hash table of a PDB's public symbols, as the linker and as we lay it out: the same names are
 /// in the same buckets.
 #[test]
