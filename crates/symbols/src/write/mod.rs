@@ -179,6 +179,12 @@ fn debug_information(age: u32, compiland: &str, symbol_bytes: u32, section_size:
     let mut sources = Payload::new();
     sources.u16(1).u16(0).u16(0).u16(0); // one compiland, no file
 
+    // Names of files that "edit and continue" knows: one that is empty, padded, which compilands
+    // refer to, and its hash table.
+    let mut names = Payload::new();
+    names.u32(0xEFFE_EFFE).u32(1).u32(4).u32(0);
+    names.u32(1).u32(0).u32(0);
+
     let mut others = Payload::new();
     for kind in 0..11 {
         others.u16(if kind == 5 {
@@ -195,9 +201,9 @@ fn debug_information(age: u32, compiland: &str, symbol_bytes: u32, section_size:
     stream.u32(compilands.len() as u32);
     stream.u32(contributions.len() as u32).u32(0);
     stream.u32(sources.len() as u32).u32(0).u32(0);
-    stream.u32(others.len() as u32).u32(0);
+    stream.u32(others.len() as u32).u32(names.len() as u32);
     stream.u16(0).u16(AMD64).u32(0);
-    for part in [compilands, contributions, sources, others] {
+    for part in [compilands, contributions, sources, names, others] {
         stream.bytes(&part);
     }
     stream

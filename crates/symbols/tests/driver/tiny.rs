@@ -1,4 +1,4 @@
-//! A pretend driver: a DPC and a helper that is inlined into it.
+//! A pretend driver: a DPC, and what is inlined. `unsafe` for exported names and volatile access.
 #![no_std]
 #![no_main]
 #![allow(non_snake_case)]
