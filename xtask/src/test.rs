@@ -12,6 +12,9 @@ const CARGO_DENY: &str = "0.20.2";
 /// The macOS that the sources are compiled for.
 const MACOS: &str = "aarch64-apple-darwin";
 
+/// The target that the tests of `symbols` compile a driver for, to have PDBs of a real linker.
+const DRIVERS: &str = "x86_64-pc-windows-msvc";
+
 /// How much to test.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
@@ -54,6 +57,7 @@ pub(crate) fn run(extent: Extent) -> Result<(), String> {
             println!("\n── Windows under Wine: left out, it is for Linux hosts");
         }
     }
+    command::add_target(DRIVERS)?;
     println!(
         "\n── tests (the steps before took {:.1} s)",
         started.elapsed().as_secs_f64()

@@ -18,6 +18,7 @@ mod silence;
 mod stack_modules;
 mod stats;
 mod survey;
+mod symbolication;
 mod trim;
 mod watch;
 mod windows_release;

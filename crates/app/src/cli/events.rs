@@ -13,6 +13,7 @@ use crate::metadata::MetadataFiles;
 use crate::output;
 use crate::processes::Processes;
 use crate::stack_modules::StackModules;
+use crate::symbolication::SymbolOptions;
 use crate::watch::Watch;
 
 /// Prints decoded events in time order.
@@ -22,7 +23,8 @@ use crate::watch::Watch;
     laglab events trace.etl --event CSwitch --cpu 3 --from 1.5 --to 1.6\n  \
     laglab events trace.etl --provider Kernel-Process --json\n  \
     laglab events trace.etl --event DiskIo/Read --fields TransferSize,IrpFlags --format csv\n  \
-    laglab events trace.etl --process notepad --from 2024-05-01T12:00:00Z --stacks")]
+    laglab events trace.etl --process notepad --from 2024-05-01T12:00:00Z --stacks\n  \
+    laglab events trace.etl --event SampleProf --stacks --symbols 'srv*symbols'")]
 pub(super) struct Args {
     #[command(flatten)]
     trace: TraceFiles,
@@ -36,7 +38,7 @@ pub(super) struct Args {
         help_heading = "What of them"
     )]
     fields: Vec<String>,
-    /// Show stacks as lines of their own, with the modules of their addresses
+    /// Show stacks as lines of their own, with the modules and functions of their addresses
     #[arg(long, help_heading = "What of them")]
     stacks: bool,
     /// Stop after so many events
@@ -47,6 +49,8 @@ pub(super) struct Args {
     format: Format,
     #[command(flatten)]
     metadata: MetadataFiles,
+    #[command(flatten)]
+    symbols: SymbolOptions,
 }
 
 /// How events are written.
@@ -67,7 +71,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     args.filter.check(trace.clock()).map_err(Failure::Input)?;
     let processes = Processes::learn(&mut decoder, &trace)?;
     let modules = match args.stacks {
-        true => StackModules::read(&trace)?,
+        true => StackModules::read(&trace, &args.symbols)?,
         false => StackModules::default(),
     };
     let choice = Choice {
@@ -80,7 +84,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         modules: &modules,
     };
     let format = if json { Format::Json } else { args.format };
-    match format {
+    let done = match format {
         Format::Text => {
             let mut out = output::for_people();
             event_lines::write_heading(&mut out)?;
@@ -112,7 +116,9 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
             out.flush()?;
             done
         }
-    }
+    };
+    super::say_what_lacks_symbols(&modules.missing());
+    done
 }
 
 /// Gives the wanted events in time order to `write`.

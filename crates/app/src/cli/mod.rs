@@ -21,6 +21,7 @@ use clap::builder::styling::Styles;
 use clap::{Parser, Subcommand};
 use etl::{Damage, Trace};
 
+use crate::symbolication::MissingSymbols;
 use crate::watch::{INTERRUPTED_CODE, Interrupted};
 
 /// Finds out why a Windows machine lags, from the traces it recorded.
@@ -140,6 +141,27 @@ fn say_what_was_skipped(trace: &Trace, walk: &Damage) {
             "laglab: {broken} broken {places} skipped; `laglab info` says where"
         );
     }
+}
+
+/// Says on stderr which modules' symbols were not found, and why of the first.
+fn say_what_lacks_symbols(missing: &[MissingSymbols]) {
+    use io::Write;
+    let Some(MissingSymbols { module, pdb, why }) = missing.first() else {
+        return;
+    };
+    let pdb = pdb
+        .as_ref()
+        .map_or(String::new(), |pdb| format!(" ({pdb})"));
+    let more = match missing.len() - 1 {
+        0 => String::new(),
+        more => format!("\nlaglab: and {more} more modules"),
+    };
+    let what = format!("no symbols of {module}{pdb}: {why}");
+    let _ = writeln!(
+        anstream::stderr(),
+        "laglab: {}{more}",
+        crate::output::Printable(&what)
+    );
 }
 
 /// Says one line on stderr.
