@@ -105,7 +105,10 @@ fn tables_are_partitions_of_a_folder_of_many_traces() {
 
     // Another trace does not, and needs a name.
     let refusal = other.refusal(&fleet, &["--tables", "interrupts"]);
-    assert!(refusal.contains("of another trace called `two`"), "{refusal}");
+    assert!(
+        refusal.contains("of another trace called `two`"),
+        "{refusal}"
+    );
     assert_eq!(rows(&interrupts("two")), one.routines());
     let more = ["--tables", "interrupts,samples", "--name", "b=1"];
     let report = other.export(&fleet, &more);
@@ -113,7 +116,12 @@ fn tables_are_partitions_of_a_folder_of_many_traces() {
     assert_eq!(report["rows"], other.routines() + other.samples());
     assert_eq!(rows(&interrupts("b%3D1")), other.routines());
     assert!(!fleet.join("cpu_runs/trace=b%3D1").exists());
-    assert_eq!(fs::read_dir(fleet.join("interrupts/trace=two")).unwrap().count(), 1);
+    assert_eq!(
+        fs::read_dir(fleet.join("interrupts/trace=two"))
+            .unwrap()
+            .count(),
+        1
+    );
 }
 
 #[test]
@@ -125,7 +133,10 @@ fn files_that_laglab_did_not_write_stay() {
     let refusal = trace.refusal(trace.folder.path(), &[]);
     assert!(refusal.contains("was not written by laglab"), "{refusal}");
     assert_eq!(fs::read(&there).unwrap(), b"mine");
-    assert!(!trace.path("interrupts").exists(), "nothing is written before");
+    assert!(
+        !trace.path("interrupts").exists(),
+        "nothing is written before"
+    );
 }
 
 #[test]
@@ -133,7 +144,9 @@ fn a_range_divides_a_trace_into_parts_without_loss() {
     let trace = Simulated::new("1");
     let count = |to: &str, more: &[&str]| {
         let more = [&["--tables", "interrupts"], more].concat();
-        trace.export(&trace.path(to), &more)["rows"].as_u64().unwrap()
+        trace.export(&trace.path(to), &more)["rows"]
+            .as_u64()
+            .unwrap()
     };
     let first = count("first", &["--until", "0.4"]);
     let second = count("second", &["--from", "0.4"]);
@@ -148,7 +161,9 @@ fn a_profile_has_every_sample() {
     trace.export(&to, &[]);
     let profile: Value = serde_json::from_slice(&fs::read(&to).unwrap()).unwrap();
     let threads = profile["threads"].as_array().unwrap();
-    let weights = threads.iter().flat_map(|t| t["samples"]["weight"].as_array().unwrap());
+    let weights = threads
+        .iter()
+        .flat_map(|t| t["samples"]["weight"].as_array().unwrap());
     let samples: u64 = weights.map(|weight| weight.as_u64().unwrap()).sum();
     assert_eq!(samples, trace.samples());
     let readers = threads.iter().filter(|t| t["processName"] == "reader.exe");

@@ -123,13 +123,16 @@ pub(super) struct CSwitch {
     pub(super) new_thread_priority: Option<i32>,
     #[prost(sint32, optional, tag = "4")]
     pub(super) old_thread_priority: Option<i32>,
-    /// As `OldThreadState` numbers them.
+    /// As `OldThreadState` numbers them, up to 7.
     #[prost(int32, optional, tag = "8")]
     pub(super) old_thread_state: Option<i32>,
     #[prost(int32, optional, tag = "11")]
     pub(super) old_thread_wait_reason_int: Option<i32>,
     #[prost(int32, optional, tag = "12")]
     pub(super) old_thread_wait_mode_int: Option<i32>,
+    /// Any state, by its number, instead of `old_thread_state`.
+    #[prost(sint32, optional, tag = "13")]
+    pub(super) old_thread_state_int: Option<i32>,
 }
 
 /// `ReadyThreadEtwEvent`.

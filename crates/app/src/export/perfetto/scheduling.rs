@@ -12,6 +12,12 @@ use crate::cli::Failure;
 use crate::export::part::Part;
 use crate::export::roster::Roster;
 
+/// States of threads. Perfetto has names for those up to `DEFERRED_READY`.
+const WAITING: i32 = 5;
+const DEFERRED_READY: i32 = 7;
+const GATE_WAIT: i32 = 8;
+const WAITING_FOR_PROCESS_IN_SWAP: i32 = 9;
+
 /// Events in a packet.
 const BUNDLE: usize = 512;
 
@@ -64,12 +70,19 @@ pub(super) fn write_switches<W: Write>(
             // A CPU's first switch in the file leaves a thread that was never seen to run.
             let left = before.insert(cpu, now);
             let left = left.as_ref();
+            let state = left.and_then(|left| left.state).map(i32::from);
+            let (named, numbered) = match state {
+                Some(GATE_WAIT | WAITING_FOR_PROCESS_IN_SWAP) => (Some(WAITING), None),
+                Some(0..=DEFERRED_READY) => (state, None),
+                _ => (None, state),
+            };
             let switch = CSwitch {
                 new_thread_id: Some(thread_id),
                 old_thread_id: Some(left.map_or(0, |left| left.thread_id)),
                 new_thread_priority: runs.priority.get(row).map(i32::from),
                 old_thread_priority: left.and_then(|left| left.priority).map(i32::from),
-                old_thread_state: left.and_then(|left| left.state).map(i32::from),
+                old_thread_state: named,
+                old_thread_state_int: numbered,
                 old_thread_wait_reason_int: left.and_then(|left| left.wait_reason).map(i32::from),
                 old_thread_wait_mode_int: left.and_then(|left| left.wait_mode).map(i32::from),
             };
