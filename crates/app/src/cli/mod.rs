@@ -4,12 +4,16 @@ mod cache;
 mod completions;
 mod events;
 mod explain;
+mod export;
 mod info;
 mod new_file;
 mod open;
 mod simulate;
 mod stats;
 mod trim;
+
+pub(crate) use new_file::NewFile;
+pub(crate) use open::TraceTables;
 
 use std::fmt::Display;
 use std::io;
@@ -57,6 +61,8 @@ enum Command {
     Events(Box<events::Args>),
     /// A part of a trace, as a trace
     Trim(Box<trim::Args>),
+    /// A trace for Perfetto, the Firefox Profiler, or as Parquet
+    Export(Box<export::Args>),
     /// Make a trace whose truth is known, with a model of Windows
     Simulate(Box<simulate::Args>),
     /// Where tables are kept for the next question, and how much that is
@@ -109,6 +115,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Stats(args) => stats::run(args, cli.json),
         Command::Events(args) => events::run(args, cli.json),
         Command::Trim(args) => trim::run(args, cli.json),
+        Command::Export(args) => export::run(args, cli.json),
         Command::Simulate(args) => simulate::run(args, cli.json),
         Command::Cache(args) => cache::run(args, cli.json),
         Command::Completions(args) => completions::run(args, cli.json),

@@ -51,6 +51,17 @@ impl TabledTrace {
             warned: Once::new(),
         })
     }
+
+    /// Whether one of its files is the file at `path`.
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        self.files.are_at(path)
+    }
+
+    /// What its first file is called, without its folder and extension.
+    pub(crate) fn name(&self) -> String {
+        let first = self.files.paths.first().and_then(|path| path.file_stem());
+        first.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    }
 }
 
 /// The tables of a trace, made with progress on stderr and until Ctrl-C.
@@ -94,6 +105,12 @@ impl From<StoreError> for Failure {
             StoreError::Cancelled(_) => Failure::Interrupted,
             other => Failure::Input(other.to_string()),
         }
+    }
+}
+
+impl From<tables::WrongType> for Failure {
+    fn from(error: tables::WrongType) -> Failure {
+        Failure::from(StoreError::from(error))
     }
 }
 
