@@ -9,15 +9,20 @@ use etl::{CpuStream, Damage, Event, HeaderKind, Segment, Trace};
 use events::kernel::Class;
 use rayon::prelude::*;
 
+use crate::cpus::{NUMA_NODE, PROCESSOR_GROUP, PROCESSOR_NUMBER, PROCESSORS};
 use crate::images::IMAGE_ID;
+use crate::intervals::span_of;
 use crate::kept::{Kept, in_time_order};
+use crate::marks::MARK;
+use crate::provider_events;
 use crate::schema::Rows;
 use crate::threads::{SERVICE, SET_NAME};
 use crate::unreadable::{Unreadable, UnreadableEvents};
 use crate::volumes::{SYS_CONFIG_EX, VOLUME_MAPPING};
 use crate::{
-    ContextSwitches, DiskIo, HardFaults, Images, Interrupts, Processes, ReadyThreads, Samples,
-    TableSchema, Threads, Volumes,
+    ContextSwitches, Cpus, Damages, DiskIo, Focus, HardFaults, Images, Input, Interrupts, Marks,
+    ProcessFreezes, ProcessTracker, Processes, ReadyThreads, Samples, Sessions, SystemConfig,
+    TableSchema, Threads, TimerRequests, Volumes,
 };
 
 /// Declares [`Table`] and how a [`Tables`] gives a table's batches.
@@ -25,6 +30,7 @@ macro_rules! tables {
     (
         events { $($event:ident: $event_field:ident,)+ }
         lifetimes { $($life:ident: $life_field:ident,)+ }
+        whole { $($whole:ident: $whole_field:ident = $whole_name:literal,)+ }
         joined { $($joined:ident: $joined_name:literal,)+ }
     ) => {
         /// A table that can be asked for.
@@ -33,13 +39,14 @@ macro_rules! tables {
         pub enum Table {
             $(#[doc = concat!("[`", stringify!($event), "`].")] $event,)+
             $(#[doc = concat!("[`", stringify!($life), "`].")] $life,)+
+            $(#[doc = concat!("[`", stringify!($whole), "`].")] $whole,)+
             $(#[doc = concat!("[`", stringify!($joined), "`](crate::", stringify!($joined), ").")] $joined,)+
         }
 
         impl Table {
             /// All tables, in the order of their documentation.
             pub const ALL: &'static [Table] = &[
-                $(Table::$event,)+ $(Table::$life,)+ $(Table::$joined,)+
+                $(Table::$event,)+ $(Table::$life,)+ $(Table::$whole,)+ $(Table::$joined,)+
             ];
 
             /// Its name in SQL and everywhere else.
@@ -47,6 +54,7 @@ macro_rules! tables {
                 match self {
                     $(Table::$event => stringify!($event_field),)+
                     $(Table::$life => stringify!($life_field),)+
+                    $(Table::$whole => $whole_name,)+
                     $(Table::$joined => $joined_name,)+
                 }
             }
@@ -56,6 +64,7 @@ macro_rules! tables {
                 match self {
                     $(Table::$event => $event::schema(),)+
                     $(Table::$life => $life::schema(),)+
+                    $(Table::$whole => $whole::schema(),)+
                     $(Table::$joined => crate::$joined::schema(),)+
                 }
             }
@@ -74,6 +83,11 @@ macro_rules! tables {
                     $(Table::$life => Some(std::mem::take(&mut self.$life_field))
                         .filter(|table| !table.is_empty())
                         .map($life::into_batch)
+                        .into_iter()
+                        .collect(),)+
+                    $(Table::$whole => Some(std::mem::take(&mut self.$whole_field))
+                        .filter(|table| !table.is_empty())
+                        .map($whole::into_batch)
                         .into_iter()
                         .collect(),)+
                     $(Table::$joined => Vec::new(),)+
@@ -106,11 +120,22 @@ tables! {
         Interrupts: interrupts,
         DiskIo: disk_io,
         HardFaults: hard_faults,
+        Input: input,
+        TimerRequests: timer_requests,
+        Marks: marks,
     }
     lifetimes {
         Processes: processes,
         Threads: threads,
         Images: images,
+    }
+    whole {
+        Sessions: sessions = "trace",
+        Cpus: cpus = "cpus",
+        SystemConfig: system_config = "system_config",
+        Damages: damages = "damage",
+        Focus: focus = "focus",
+        ProcessFreezes: process_freezes = "process_freezes",
     }
     joined {
         CpuRuns: "cpu_runs",
@@ -156,12 +181,30 @@ pub struct Tables {
     pub disk_io: Vec<DiskIo>,
     /// Hard page faults, per CPU stream.
     pub hard_faults: Vec<HardFaults>,
+    /// Input of the user, per CPU stream.
+    pub input: Vec<Input>,
+    /// Requests for timer resolutions, per CPU stream.
+    pub timer_requests: Vec<TimerRequests>,
+    /// Marks, per CPU stream.
+    pub marks: Vec<Marks>,
     /// Processes.
     pub processes: Processes,
     /// Threads.
     pub threads: Threads,
     /// Images.
     pub images: Images,
+    /// Sessions that recorded the trace.
+    pub sessions: Sessions,
+    /// The machine's processors.
+    pub cpus: Cpus,
+    /// What the trace says about the machine.
+    pub system_config: SystemConfig,
+    /// Losses and faults.
+    pub damages: Damages,
+    /// Who had the focus.
+    pub focus: Focus,
+    /// When processes were frozen.
+    pub process_freezes: ProcessFreezes,
     /// Drive letters of volumes; read with [`Table::Images`].
     pub volumes: Volumes,
     /// What is lost or broken in the trace.
@@ -218,13 +261,19 @@ pub fn build(trace: &Trace, wanted: &[Table], options: Options<'_>) -> Result<Ta
         .into_par_iter()
         .map(|stream| Stream::read(&stream, trace.segments(), wanted, &progress))
         .collect::<Result<Vec<Stream>, Cancelled>>()?;
-    let mut tables = join(streams, trace.segments());
+    let mut tables = join(streams, trace, wanted);
     tables.damage.merge(trace.damage().clone());
+    if wanted.has(Table::Sessions) {
+        tables.sessions = Sessions::build(trace);
+    }
+    if wanted.has(Table::Damages) {
+        tables.damages = Damages::build(trace, &tables.damage);
+    }
     Ok(tables)
 }
 
 /// Joins what the streams hold.
-fn join(mut streams: Vec<Stream>, segments: &[Segment]) -> Tables {
+fn join(mut streams: Vec<Stream>, trace: &Trace, wanted: Wanted) -> Tables {
     let mut tables = Tables::default();
     let mut unreadable = UnreadableEvents::default();
     let mut disk_io: Vec<DiskIo> = streams
@@ -232,7 +281,7 @@ fn join(mut streams: Vec<Stream>, segments: &[Segment]) -> Tables {
         .map(|stream| std::mem::take(&mut stream.disk_io))
         .collect();
     let kept = |of: fn(&Stream) -> &Kept| in_time_order(streams.iter().map(of));
-    tables.processes = Processes::build(&kept(|s| &s.processes), segments, &mut unreadable);
+    tables.processes = Processes::build(&kept(|s| &s.processes), trace.segments(), &mut unreadable);
     tables.threads = Threads::build(&kept(|s| &s.threads), &mut unreadable);
     tables.volumes = Volumes::read(&kept(|s| &s.volumes), &mut unreadable);
     tables.images = Images::build(
@@ -241,6 +290,16 @@ fn join(mut streams: Vec<Stream>, segments: &[Segment]) -> Tables {
         &tables.volumes,
         &mut unreadable,
     );
+    let processes = ProcessTracker::new(&tables.processes);
+    let (span, focus) = (span_of(trace), kept(|s| &s.focus));
+    tables.focus = Focus::build(&focus, span, &processes, &mut unreadable);
+    let freezes = kept(|s| &s.process_freezes);
+    tables.process_freezes = ProcessFreezes::build(&freezes, span, &processes, &mut unreadable);
+    let machine = kept(|s| &s.system_config);
+    tables.system_config = SystemConfig::build(&machine, &mut unreadable);
+    if wanted.has(Table::Cpus) {
+        tables.cpus = Cpus::build(trace, &kept(|s| &s.cpus), &mut unreadable);
+    }
     DiskIo::join(&mut disk_io, &kept(|s| &s.disk_starts), &mut unreadable);
     tables.disk_io = disk_io;
     for stream in streams {
@@ -249,6 +308,9 @@ fn join(mut streams: Vec<Stream>, segments: &[Segment]) -> Tables {
         tables.samples.push(stream.samples);
         tables.interrupts.push(stream.interrupts);
         tables.hard_faults.push(stream.hard_faults);
+        tables.input.push(stream.input);
+        tables.timer_requests.push(stream.timer_requests);
+        tables.marks.push(stream.marks);
         tables.damage.merge(stream.damage);
         unreadable.merge(stream.unreadable);
     }
@@ -258,6 +320,9 @@ fn join(mut streams: Vec<Stream>, segments: &[Segment]) -> Tables {
     tables.interrupts.retain(|table| !table.is_empty());
     tables.disk_io.retain(|table| !table.is_empty());
     tables.hard_faults.retain(|table| !table.is_empty());
+    tables.input.retain(|table| !table.is_empty());
+    tables.timer_requests.retain(|table| !table.is_empty());
+    tables.marks.retain(|table| !table.is_empty());
     tables.unreadable = unreadable.into_sorted();
     tables
 }
@@ -290,12 +355,19 @@ struct Stream {
     interrupts: Interrupts,
     disk_io: DiskIo,
     hard_faults: HardFaults,
+    input: Input,
+    timer_requests: TimerRequests,
+    marks: Marks,
     disk_starts: Kept,
     processes: Kept,
     threads: Kept,
     images: Kept,
     image_ids: Kept,
     volumes: Kept,
+    focus: Kept,
+    process_freezes: Kept,
+    system_config: Kept,
+    cpus: Kept,
     damage: Damage,
     unreadable: UnreadableEvents,
 }
@@ -328,6 +400,9 @@ impl Stream {
         found.interrupts.nest();
         found.disk_io.sort();
         found.hard_faults.sort();
+        found.input.sort();
+        found.timer_requests.sort();
+        found.marks.sort();
         Ok(found)
     }
 
@@ -347,6 +422,8 @@ impl Stream {
             0x0301..=0x0304 | 0x030B | 0x0327 => Table::Processes,
             0x0501..=0x0504 | SET_NAME | SERVICE => Table::Threads,
             0x030A | 0x1402..=0x1404 | 0x140A => Table::Images,
+            0x0B00..=0x0BFF => return self.take_machine(hook, event, wanted),
+            MARK => Table::Marks,
             _ => return,
         };
         if !wanted.has(table) {
@@ -365,25 +442,70 @@ impl Stream {
             Table::Processes => self.processes.push(hook, event),
             Table::Threads => self.threads.push(hook, event),
             Table::Images => self.images.push(hook, event),
-            Table::CpuRuns | Table::Stacks => Some(()),
+            Table::Marks => self.marks.push_kernel(event),
+            _ => Some(()),
         };
         if read.is_none() {
             self.unreadable.add(table, event.place());
         }
     }
 
-    /// Keeps what the merge step of Windows' tools says about images and volumes.
+    /// Keeps what the kernel says about the machine.
+    fn take_machine(&mut self, hook: u16, event: &Event<'_>, wanted: Wanted) {
+        if wanted.has(Table::SystemConfig) {
+            self.system_config.push(hook, event);
+        }
+        let is_of_cpus = matches!(
+            hook,
+            NUMA_NODE | PROCESSOR_GROUP | PROCESSOR_NUMBER | PROCESSORS
+        );
+        if is_of_cpus && wanted.has(Table::Cpus) {
+            self.cpus.push(hook, event);
+        }
+    }
+
+    /// Keeps what the merge step of Windows' tools says about images, volumes and the machine.
     fn take_metadata(&mut self, event: &Event<'_>, wanted: Wanted) {
-        if !is_classic(event) || !wanted.has(Table::Images) {
+        if event.descriptor().is_some() {
+            return self.take_provider_event(event, wanted);
+        }
+        if !is_classic(event) {
             return;
         }
         let (Some(guid), Some(opcode)) = (event.guid(), event.opcode()) else {
             return;
         };
-        if guid == IMAGE_ID {
+        if guid == IMAGE_ID && wanted.has(Table::Images) {
             self.image_ids.push(opcode.into(), event);
-        } else if guid == SYS_CONFIG_EX && opcode == VOLUME_MAPPING {
-            self.volumes.push(opcode.into(), event);
+        } else if guid == SYS_CONFIG_EX {
+            if opcode == VOLUME_MAPPING && wanted.has(Table::Images) {
+                self.volumes.push(opcode.into(), event);
+            }
+            if wanted.has(Table::SystemConfig) {
+                self.system_config.push(opcode.into(), event);
+            }
+        }
+    }
+
+    /// Puts an event of a manifest provider into its table, if that is wanted.
+    fn take_provider_event(&mut self, event: &Event<'_>, wanted: Wanted) {
+        let (Some(provider), Some(descriptor)) = (event.guid(), event.descriptor()) else {
+            return;
+        };
+        let table = provider_events::table_of(provider, descriptor.id);
+        let Some(table) = table.filter(|table| wanted.has(*table)) else {
+            return;
+        };
+        let read = match table {
+            Table::Focus => self.focus.push(descriptor.id, event),
+            Table::ProcessFreezes => self.process_freezes.push(descriptor.id, event),
+            Table::Input => self.input.push(event),
+            Table::TimerRequests => self.timer_requests.push(event),
+            Table::Marks => self.marks.push_uiforetw(event),
+            _ => Some(()),
+        };
+        if read.is_none() {
+            self.unreadable.add(table, event.place());
         }
     }
 }
