@@ -1,28 +1,36 @@
-//! One pass over a trace that fills the tables asked for.
+//! The passes over a trace that fill the tables asked for.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arrow_array::RecordBatch;
-use etl::{CpuStream, Damage, Event, HeaderKind, Segment, Trace};
+use etl::{BufferReader, BufferRef, CpuStream, Damage, Event, HeaderKind, Segment, Trace, le};
 use events::kernel::Class;
 use rayon::prelude::*;
 
 use crate::cpus::{NUMA_NODE, PROCESSOR_GROUP, PROCESSOR_NUMBER, PROCESSORS};
+use crate::disk_io::DiskStarts;
 use crate::images::IMAGE_ID;
 use crate::intervals::span_of;
+use crate::join::Join;
 use crate::kept::{Kept, in_time_order};
 use crate::marks::MARK;
+use crate::packets::Fragments;
 use crate::provider_events;
+use crate::scheduling::Scheduling;
 use crate::schema::Rows;
+use crate::slices::Slices;
+use crate::stack_index::{StackEvents, StackIndex};
 use crate::threads::{SERVICE, SET_NAME};
 use crate::unreadable::{Unreadable, UnreadableEvents};
 use crate::volumes::{SYS_CONFIG_EX, VOLUME_MAPPING};
+use crate::world::World;
 use crate::{
-    ContextSwitches, Cpus, Damages, DiskIo, Focus, HardFaults, Images, Input, Interrupts, Marks,
-    ProcessFreezes, ProcessTracker, Processes, ReadyThreads, Samples, Sessions, SystemConfig,
-    TableSchema, Threads, TimerRequests, Volumes,
+    ContextSwitches, CpuRuns, Cpus, Damages, DiskIo, Focus, HardFaults, Images, Input, Interrupts,
+    Marks, Nullable, Packets, ProcessFreezes, ProcessTracker, Processes, ReadyThreads, Samples,
+    Sessions, Stacks, SystemConfig, TableSchema, Threads, TimerRequests, Volumes,
 };
 
 /// Declares [`Table`] and how a [`Tables`] gives a table's batches.
@@ -31,7 +39,7 @@ macro_rules! tables {
         events { $($event:ident: $event_field:ident,)+ }
         lifetimes { $($life:ident: $life_field:ident,)+ }
         whole { $($whole:ident: $whole_field:ident = $whole_name:literal,)+ }
-        joined { $($joined:ident: $joined_name:literal,)+ }
+        joined { $($joined:ident: $joined_field:ident,)+ }
     ) => {
         /// A table that can be asked for.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -55,7 +63,7 @@ macro_rules! tables {
                     $(Table::$event => stringify!($event_field),)+
                     $(Table::$life => stringify!($life_field),)+
                     $(Table::$whole => $whole_name,)+
-                    $(Table::$joined => $joined_name,)+
+                    $(Table::$joined => stringify!($joined_field),)+
                 }
             }
 
@@ -70,10 +78,92 @@ macro_rules! tables {
             }
         }
 
+        /// The rows of the tables of events that lie in one slice of time, sorted.
+        #[derive(Debug, Default)]
+        pub(crate) struct Slice {
+            $(pub(crate) $event_field: $event,)+
+            pub(crate) disk_starts: DiskStarts,
+            /// Where it ends.
+            end_ns: i64,
+        }
+
+        /// What the tables of events carry from one slice to the next.
+        #[derive(Default)]
+        struct Joiners {
+            $($event_field: <$event as Join>::State,)+
+        }
+
+        impl Slice {
+            /// Takes what the streams hold from before `end_ns`.
+            pub(crate) fn take(mut streams: Vec<&mut Stream>, end_ns: i64) -> Slice {
+                let mut slice = Slice {
+                    end_ns,
+                    ..Slice::default()
+                };
+                $(let mut $event_field: Vec<$event> = streams
+                    .iter_mut()
+                    .map(|stream| before(&mut stream.$event_field, end_ns))
+                    .collect();)+
+                let mut disk_starts: Vec<DiskStarts> = streams
+                    .iter_mut()
+                    .map(|stream| before(&mut stream.disk_starts, end_ns))
+                    .collect();
+                rayon::scope(|scope| {
+                    $(scope.spawn(|_| slice.$event_field = together(&mut $event_field));)+
+                    scope.spawn(|_| slice.disk_starts = together(&mut disk_starts));
+                });
+                slice
+            }
+
+            /// Joins all rows but those of scheduling.
+            fn join(&mut self, joiners: &mut Joiners, world: &World<'_>) {
+                joiners.disk_io.starts = std::mem::take(&mut self.disk_starts);
+                rayon::scope(|scope| {
+                    $(if !self.$event_field.is_empty() {
+                        let (rows, state) = (&mut self.$event_field, &mut joiners.$event_field);
+                        scope.spawn(move |_| rows.join(state, world));
+                    })+
+                });
+            }
+        }
+
+        impl Table {
+            /// Whether its rows are events, which come slice by slice of time.
+            fn is_of_events(self) -> bool {
+                matches!(self, Table::CpuRuns $(| Table::$event)+)
+            }
+        }
+
         impl Tables {
+            /// Takes those tables of another that come whole and are no lifetimes; they are made
+            /// only if they are asked for.
+            fn take_whole(&mut self, other: &mut Tables) {
+                $(self.$whole_field = std::mem::take(&mut other.$whole_field);)+
+            }
+
+            /// Adds the rows of a slice that are asked for.
+            fn append(&mut self, slice: Slice, wanted: &[Table]) {
+                $(if wanted.contains(&Table::$event) && !slice.$event_field.is_empty() {
+                    let mut rows = slice.$event_field;
+                    let mut order: Vec<usize> = (0..rows.len()).collect();
+                    order.sort_by_key(|row| rows.cpu.cpu_of(*row));
+                    rows.permute(&order);
+                    while !rows.is_empty() {
+                        let cpu = rows.cpu.cpu_of(rows.len() - 1);
+                        let others = (0..rows.len()).rev().find(|row| rows.cpu.cpu_of(*row) < cpu);
+                        let part = rows.split_at(others.map_or(0, |last| last + 1));
+                        let of_cpu = |of: &$event| of.cpu.cpu_of(0);
+                        match self.$event_field.binary_search_by_key(&cpu, of_cpu) {
+                            Ok(at) => Rows::append(&mut self.$event_field[at], part),
+                            Err(at) => self.$event_field.insert(at, part),
+                        }
+                    }
+                })+
+            }
+
             /// Takes a table's rows out as Arrow record batches, which moves them: one batch per
-            /// CPU stream that has any, each sorted by time. None if the trace has no such rows or
-            /// the table was not asked for.
+            /// CPU that has any, each sorted by time. None if the trace has no such rows or the
+            /// table was not asked for.
             pub fn take_batches(&mut self, table: Table) -> Vec<RecordBatch> {
                 match table {
                     $(Table::$event => std::mem::take(&mut self.$event_field)
@@ -90,23 +180,26 @@ macro_rules! tables {
                         .map($whole::into_batch)
                         .into_iter()
                         .collect(),)+
-                    $(Table::$joined => Vec::new(),)+
+                    $(Table::$joined => Some(std::mem::take(&mut self.$joined_field))
+                        .filter(|table| !table.is_empty())
+                        .map(crate::$joined::into_batch)
+                        .into_iter()
+                        .collect(),)+
                 }
             }
+        }
 
-            /// Takes a table's rows out as one batch in order of time, if there are any.
-            pub(crate) fn take_sorted(&mut self, table: Table) -> Vec<RecordBatch> {
-                match table {
-                    $(Table::$event => {
-                        let mut all = $event::default();
-                        for part in std::mem::take(&mut self.$event_field) {
-                            Rows::append(&mut all, part);
-                        }
-                        Rows::sort(&mut all);
-                        Some(all).filter(|all| !all.is_empty()).map($event::into_batch).into_iter().collect()
-                    })+
-                    _ => self.take_batches(table),
-                }
+        impl Slice {
+            /// Gives the rows of the tables asked for away as record batches.
+            fn give<E>(
+                self,
+                wanted: &[Table],
+                give: &mut dyn FnMut(Table, RecordBatch) -> Result<(), E>,
+            ) -> Result<(), E> {
+                $(if wanted.contains(&Table::$event) && !self.$event_field.is_empty() {
+                    give(Table::$event, self.$event_field.into_batch())?;
+                })+
+                Ok(())
             }
         }
     };
@@ -120,6 +213,7 @@ tables! {
         Interrupts: interrupts,
         DiskIo: disk_io,
         HardFaults: hard_faults,
+        Packets: packets,
         Input: input,
         TimerRequests: timer_requests,
         Marks: marks,
@@ -138,8 +232,8 @@ tables! {
         ProcessFreezes: process_freezes = "process_freezes",
     }
     joined {
-        CpuRuns: "cpu_runs",
-        Stacks: "stacks",
+        CpuRuns: cpu_runs,
+        Stacks: stacks,
     }
 }
 
@@ -165,27 +259,29 @@ impl FromStr for Table {
 
 /// The tables of a trace; those not asked for are empty.
 ///
-/// Tables of events have one element per CPU stream that has rows, in the order of
-/// [`Trace::streams`], each sorted by time.
+/// Tables of events have one element per CPU that has rows, in the order of CPUs, each sorted by
+/// time.
 #[derive(Debug, Default)]
 pub struct Tables {
-    /// Context switches, per CPU stream.
+    /// Context switches, per CPU.
     pub context_switches: Vec<ContextSwitches>,
-    /// Threads made ready, per CPU stream.
+    /// Threads made ready, per CPU.
     pub ready_threads: Vec<ReadyThreads>,
-    /// Samples of the profile timer, per CPU stream.
+    /// Samples of the profile timer, per CPU.
     pub samples: Vec<Samples>,
-    /// Service routines and DPCs, per CPU stream.
+    /// Service routines and DPCs, per CPU.
     pub interrupts: Vec<Interrupts>,
-    /// Requests to disks, per CPU stream.
+    /// Requests to disks, per CPU.
     pub disk_io: Vec<DiskIo>,
-    /// Hard page faults, per CPU stream.
+    /// Hard page faults, per CPU.
     pub hard_faults: Vec<HardFaults>,
-    /// Input of the user, per CPU stream.
+    /// Captured packets, per CPU.
+    pub packets: Vec<Packets>,
+    /// Input of the user, per CPU.
     pub input: Vec<Input>,
-    /// Requests for timer resolutions, per CPU stream.
+    /// Requests for timer resolutions, per CPU.
     pub timer_requests: Vec<TimerRequests>,
-    /// Marks, per CPU stream.
+    /// Marks, per CPU.
     pub marks: Vec<Marks>,
     /// Processes.
     pub processes: Processes,
@@ -205,6 +301,10 @@ pub struct Tables {
     pub focus: Focus,
     /// When processes were frozen.
     pub process_freezes: ProcessFreezes,
+    /// Runs of threads on CPUs, sorted by their end.
+    pub cpu_runs: CpuRuns,
+    /// Distinct call stacks.
+    pub stacks: Stacks,
     /// Drive letters of volumes; read with [`Table::Images`].
     pub volumes: Volumes,
     /// What is lost or broken in the trace.
@@ -241,124 +341,418 @@ impl fmt::Debug for Options<'_> {
 #[error("reading the trace was cancelled")]
 pub struct Cancelled;
 
-/// Reads a trace once, its CPUs in parallel, and fills the tables asked for.
+/// What was met while tables were made.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// What is lost or broken in the trace.
+    pub damage: Damage,
+    /// Events whose payload could not be read, by the table that they are missing from.
+    pub unreadable: Vec<Unreadable>,
+}
+
+/// Why [`stream`] ended early.
+#[derive(Debug)]
+pub enum StreamError<E> {
+    /// [`Options::progress`] asked to stop.
+    Cancelled,
+    /// The rows could not be taken.
+    Taker(E),
+}
+
+impl<E> From<Cancelled> for StreamError<E> {
+    fn from(_: Cancelled) -> Self {
+        StreamError::Cancelled
+    }
+}
+
+/// Reads a trace, its CPUs in parallel, and fills the tables asked for, in memory.
 ///
 /// # Errors
 /// When [`Options::progress`] asks to stop. Nothing in the trace is an error: what is unreadable
 /// is in [`Tables::damage`] and [`Tables::unreadable`].
 pub fn build(trace: &Trace, wanted: &[Table], options: Options<'_>) -> Result<Tables, Cancelled> {
-    let wanted = Wanted::new(wanted);
+    let mut rows = Tables::default();
+    let take = &mut |part: Part| -> Result<(), Infallible> {
+        match part {
+            Part::Slice(slice) => rows.append(slice, wanted),
+            Part::Runs(runs) => Rows::append(&mut rows.cpu_runs, runs),
+        }
+        Ok(())
+    };
+    match run(trace, Packets::default(), wanted, options, take) {
+        Ok((mut whole, summary)) => {
+            rows.take_whole(&mut whole);
+            let asked = |table| wanted.contains(&table);
+            if asked(Table::Processes) {
+                rows.processes = whole.processes;
+            }
+            if asked(Table::Threads) {
+                rows.threads = whole.threads;
+            }
+            if asked(Table::Images) {
+                rows.images = whole.images;
+            }
+            if asked(Table::Stacks) {
+                rows.stacks = whole.stacks;
+            }
+            rows.volumes = whole.volumes;
+            rows.damage = summary.damage;
+            rows.unreadable = summary.unreadable;
+            Ok(rows)
+        }
+        Err(StreamError::Cancelled) => Err(Cancelled),
+    }
+}
+
+/// Reads a trace, its CPUs in parallel, and gives the rows of the tables asked for away as they
+/// are made: each table's batches in the order of its sorted column, of a bounded number of rows
+/// however long the trace is. Two passes where rows are joined with what is only known at the end
+/// of the trace.
+///
+/// # Errors
+/// When [`Options::progress`] asks to stop, or what `give` fails with.
+pub fn stream<E>(
+    trace: &Trace,
+    wanted: &[Table],
+    options: Options<'_>,
+    give: &mut (dyn FnMut(Table, RecordBatch) -> Result<(), E> + Send),
+) -> Result<Summary, StreamError<E>>
+where
+    E: Send,
+{
+    stream_with(trace, Packets::default(), wanted, options, give)
+}
+
+/// As [`stream`], with the sorted packets of captures beside the trace.
+pub(crate) fn stream_with<E>(
+    trace: &Trace,
+    captured: Packets,
+    wanted: &[Table],
+    options: Options<'_>,
+    give: &mut (dyn FnMut(Table, RecordBatch) -> Result<(), E> + Send),
+) -> Result<Summary, StreamError<E>>
+where
+    E: Send,
+{
+    let (mut whole, summary) = {
+        let take = &mut |part: Part| match part {
+            Part::Slice(slice) => slice.give(wanted, give),
+            Part::Runs(runs) if runs.is_empty() => Ok(()),
+            Part::Runs(runs) => give(Table::CpuRuns, runs.into_batch()),
+        };
+        run(trace, captured, wanted, options, take)?
+    };
+    for table in wanted.iter().filter(|table| !table.is_of_events()) {
+        for batch in whole.take_batches(*table) {
+            give(*table, batch).map_err(StreamError::Taker)?;
+        }
+    }
+    Ok(summary)
+}
+
+/// Rows that are ready.
+enum Part {
+    Slice(Slice),
+    Runs(CpuRuns),
+}
+
+/// The passes over a trace. Gives the tables that are not of events, and what was met.
+fn run<E: Send>(
+    trace: &Trace,
+    captured: Packets,
+    wanted: &[Table],
+    options: Options<'_>,
+    take: &mut (dyn FnMut(Part) -> Result<(), E> + Send),
+) -> Result<(Tables, Summary), StreamError<E>> {
+    let plan = Plan::new(wanted);
+    let passes = u64::from(!plan.whole.is_empty()) + u64::from(!plan.events.is_empty());
     let (done, stopped) = (AtomicU64::new(0), AtomicBool::new(false));
     let progress = |bytes: u64| {
         let done = done.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        if !(options.progress)(done) {
+        if !(options.progress)(done / passes.max(1)) {
             stopped.store(true, Ordering::Relaxed);
         }
         !stopped.load(Ordering::Relaxed)
     };
-    let streams = trace
-        .streams()
-        .into_par_iter()
-        .map(|stream| Stream::read(&stream, trace.segments(), wanted, &progress))
-        .collect::<Result<Vec<Stream>, Cancelled>>()?;
-    let mut tables = join(streams, trace, wanted);
-    tables.damage.merge(trace.damage().clone());
-    if wanted.has(Table::Sessions) {
-        tables.sessions = Sessions::build(trace);
+    let mut unreadable = UnreadableEvents::default();
+    let mut first = Pass::default();
+    if !plan.whole.is_empty() {
+        let streams = trace
+            .streams()
+            .into_par_iter()
+            .map(|stream| Stream::read(&stream, trace.segments(), plan.whole, &progress))
+            .collect::<Result<Vec<Stream>, Cancelled>>()?;
+        first = join(streams, trace, plan.whole, &mut unreadable);
     }
-    if wanted.has(Table::Damages) {
-        tables.damages = Damages::build(trace, &tables.damage);
+    if !plan.events.is_empty() {
+        let tables = &first.tables;
+        let world = World::new(
+            &tables.processes,
+            &tables.threads,
+            &tables.images,
+            &first.stacks,
+            first.sampling_interval_ns,
+        );
+        let streams = events(trace, captured, plan, &world, &progress, take)?;
+        first.tables.damage = Damage::default();
+        for stream in streams {
+            first.tables.damage.merge(stream.damage);
+            unreadable.merge(stream.unreadable);
+        }
     }
-    Ok(tables)
+    let mut damage = std::mem::take(&mut first.tables.damage);
+    damage.merge(trace.damage().clone());
+    if wanted.contains(&Table::Sessions) {
+        first.tables.sessions = Sessions::build(trace);
+    }
+    if wanted.contains(&Table::Damages) {
+        first.tables.damages = Damages::build(trace, &damage);
+    }
+    let summary = Summary {
+        damage,
+        unreadable: unreadable.into_sorted(),
+    };
+    Ok((first.tables, summary))
+}
+
+/// The pass that makes the rows of events. While one slice is joined and given away, the next is
+/// read.
+fn events<E: Send>(
+    trace: &Trace,
+    mut captured: Packets,
+    plan: Plan,
+    world: &World<'_>,
+    progress: &(dyn Fn(u64) -> bool + Sync),
+    take: &mut (dyn FnMut(Part) -> Result<(), E> + Send),
+) -> Result<Vec<Stream>, StreamError<E>> {
+    let mut slices = Slices::new(trace, plan.events);
+    let mut joiners = Joiners::default();
+    let mut scheduling: Option<Scheduling> = None;
+    let mut next = slices.next(progress)?;
+    while let Some(mut slice) = next.take() {
+        let later = captured.split_off(slice.end_ns);
+        let due = std::mem::replace(&mut captured, later);
+        if plan.events.has(Table::Packets) && !due.is_empty() {
+            slice.packets.append(due);
+            slice.packets.sort();
+        }
+        let begin_ns = slices.first_ns();
+        let scheduling = scheduling.get_or_insert_with(|| Scheduling::new(begin_ns));
+        let (read, taken) = rayon::join(
+            || slices.next(progress),
+            || {
+                slice.join(&mut joiners, world);
+                if plan.schedules {
+                    let (switches, ready) = (&slice.context_switches, &mut slice.ready_threads);
+                    let runs = scheduling.join(switches, ready, world);
+                    if plan.runs {
+                        take(Part::Runs(runs))?;
+                    }
+                }
+                take(Part::Slice(slice))
+            },
+        );
+        taken.map_err(StreamError::Taker)?;
+        next = read?;
+    }
+    if let Some(scheduling) = scheduling.filter(|_| plan.runs) {
+        let runs = scheduling.finish(slices.last_ns(), world);
+        take(Part::Runs(runs)).map_err(StreamError::Taker)?;
+    }
+    Ok(slices.into_streams())
+}
+
+/// What the tables that are not of events are made of, joined.
+#[derive(Default)]
+struct Pass {
+    tables: Tables,
+    stacks: StackIndex,
+    sampling_interval_ns: Option<i64>,
 }
 
 /// Joins what the streams hold.
-fn join(mut streams: Vec<Stream>, trace: &Trace, wanted: Wanted) -> Tables {
+fn join(
+    mut streams: Vec<Stream>,
+    trace: &Trace,
+    wanted: Wanted,
+    unreadable: &mut UnreadableEvents,
+) -> Pass {
     let mut tables = Tables::default();
-    let mut unreadable = UnreadableEvents::default();
-    let mut disk_io: Vec<DiskIo> = streams
-        .iter_mut()
-        .map(|stream| std::mem::take(&mut stream.disk_io))
-        .collect();
+    let stacks = streams.iter_mut().map(|s| std::mem::take(&mut s.stacks));
+    let (stacks, distinct) = StackIndex::build(stacks.collect());
+    tables.stacks = distinct;
     let kept = |of: fn(&Stream) -> &Kept| in_time_order(streams.iter().map(of));
-    tables.processes = Processes::build(&kept(|s| &s.processes), trace.segments(), &mut unreadable);
-    tables.threads = Threads::build(&kept(|s| &s.threads), &mut unreadable);
-    tables.volumes = Volumes::read(&kept(|s| &s.volumes), &mut unreadable);
+    tables.processes = Processes::build(&kept(|s| &s.processes), trace.segments(), unreadable);
+    tables.threads = Threads::build(&kept(|s| &s.threads), unreadable);
+    tables.volumes = Volumes::read(&kept(|s| &s.volumes), unreadable);
     tables.images = Images::build(
         &kept(|s| &s.images),
         &kept(|s| &s.image_ids),
         &tables.volumes,
-        &mut unreadable,
+        unreadable,
     );
     let processes = ProcessTracker::new(&tables.processes);
     let (span, focus) = (span_of(trace), kept(|s| &s.focus));
-    tables.focus = Focus::build(&focus, span, &processes, &mut unreadable);
+    tables.focus = Focus::build(&focus, span, &processes, unreadable);
     let freezes = kept(|s| &s.process_freezes);
-    tables.process_freezes = ProcessFreezes::build(&freezes, span, &processes, &mut unreadable);
-    let machine = kept(|s| &s.system_config);
-    tables.system_config = SystemConfig::build(&machine, &mut unreadable);
+    tables.process_freezes = ProcessFreezes::build(&freezes, span, &processes, unreadable);
+    tables.system_config = SystemConfig::build(&kept(|s| &s.system_config), unreadable);
     if wanted.has(Table::Cpus) {
-        tables.cpus = Cpus::build(trace, &kept(|s| &s.cpus), &mut unreadable);
+        tables.cpus = Cpus::build(trace, &kept(|s| &s.cpus), unreadable);
     }
-    DiskIo::join(&mut disk_io, &kept(|s| &s.disk_starts), &mut unreadable);
-    tables.disk_io = disk_io;
+    let intervals = streams.iter().filter_map(|s| s.sampling_interval);
+    let sampling_interval_ns = intervals.min().map(|(_, interval)| interval);
     for stream in streams {
-        tables.context_switches.push(stream.context_switches);
-        tables.ready_threads.push(stream.ready_threads);
-        tables.samples.push(stream.samples);
-        tables.interrupts.push(stream.interrupts);
-        tables.hard_faults.push(stream.hard_faults);
-        tables.input.push(stream.input);
-        tables.timer_requests.push(stream.timer_requests);
-        tables.marks.push(stream.marks);
         tables.damage.merge(stream.damage);
         unreadable.merge(stream.unreadable);
     }
-    tables.context_switches.retain(|table| !table.is_empty());
-    tables.ready_threads.retain(|table| !table.is_empty());
-    tables.samples.retain(|table| !table.is_empty());
-    tables.interrupts.retain(|table| !table.is_empty());
-    tables.disk_io.retain(|table| !table.is_empty());
-    tables.hard_faults.retain(|table| !table.is_empty());
-    tables.input.retain(|table| !table.is_empty());
-    tables.timer_requests.retain(|table| !table.is_empty());
-    tables.marks.retain(|table| !table.is_empty());
-    tables.unreadable = unreadable.into_sorted();
-    tables
+    Pass {
+        tables,
+        stacks,
+        sampling_interval_ns,
+    }
 }
 
-/// The tables asked for, as bits.
+/// What is to be read for the tables asked for.
 #[derive(Clone, Copy)]
-struct Wanted(u32);
+struct Plan {
+    /// In the pass for what lived during the trace, which rows of events are joined with.
+    whole: Wanted,
+    /// In the pass for events.
+    events: Wanted,
+    /// Context switches and ready events are put in order.
+    schedules: bool,
+    /// Runs are made of them.
+    runs: bool,
+}
+
+impl Plan {
+    fn new(wanted: &[Table]) -> Plan {
+        let of_events = |table: &&Table| table.is_of_events();
+        let mut whole = Wanted::default();
+        let mut events = Wanted::default();
+        for table in wanted.iter().filter(|table| !of_events(table)) {
+            match table {
+                // Headers tell all of it.
+                Table::Sessions => {}
+                Table::Focus | Table::ProcessFreezes => {
+                    whole.add(Table::Processes);
+                    whole.add(*table);
+                }
+                _ => whole.add(*table),
+            }
+        }
+        for table in wanted.iter().filter(of_events) {
+            events.add(*table);
+            // What its rows are joined with.
+            let with: &[Table] = match table {
+                Table::ContextSwitches => &[],
+                Table::Interrupts => &[Table::Images],
+                Table::HardFaults
+                | Table::Packets
+                | Table::Input
+                | Table::TimerRequests
+                | Table::Marks => &[Table::Processes, Table::Threads],
+                _ => &[
+                    Table::Processes,
+                    Table::Threads,
+                    Table::Images,
+                    Table::Stacks,
+                ],
+            };
+            with.iter().for_each(|table| whole.add(*table));
+        }
+        let runs = events.has(Table::CpuRuns);
+        let schedules = runs || events.has(Table::ReadyThreads);
+        if schedules {
+            events.add(Table::ContextSwitches);
+            events.add(Table::ReadyThreads);
+        }
+        Plan {
+            whole,
+            events,
+            schedules,
+            runs,
+        }
+    }
+}
+
+/// The CPUs that rows are of.
+trait CpuColumn {
+    /// The CPU of a row; the greatest number if it is unknown.
+    fn cpu_of(&self, row: usize) -> u16;
+}
+
+impl CpuColumn for Vec<u16> {
+    fn cpu_of(&self, row: usize) -> u16 {
+        self[row]
+    }
+}
+
+impl CpuColumn for Nullable<u16> {
+    fn cpu_of(&self, row: usize) -> u16 {
+        self.get(row).unwrap_or(u16::MAX)
+    }
+}
+
+/// The rows of one stream from before `end_ns`, sorted; the others stay.
+fn before<T: Rows>(rows: &mut T, end_ns: i64) -> T {
+    rows.sort();
+    let rest = match end_ns {
+        i64::MAX => T::default(),
+        _ => rows.split_off(end_ns),
+    };
+    std::mem::replace(rows, rest)
+}
+
+/// The rows of all streams, sorted.
+fn together<T: Rows>(parts: &mut Vec<T>) -> T {
+    let mut parts = parts.drain(..);
+    let mut all = parts.next().unwrap_or_default();
+    parts.for_each(|part| all.append(part));
+    all.sort();
+    all
+}
+
+/// Tables, as bits.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Wanted(u32);
 
 impl Wanted {
-    fn new(tables: &[Table]) -> Wanted {
-        Wanted(
-            tables
-                .iter()
-                .fold(0, |bits, table| bits | 1 << *table as u32),
-        )
+    fn add(&mut self, table: Table) {
+        self.0 |= 1 << table as u32;
     }
 
     #[inline]
     fn has(self, table: Table) -> bool {
         self.0 >> table as u32 & 1 != 0
     }
+
+    fn is_empty(self) -> bool {
+        self.0 == 0
+    }
 }
 
 /// What one CPU stream holds.
 #[derive(Debug, Default)]
-struct Stream {
+pub(crate) struct Stream {
     context_switches: ContextSwitches,
     ready_threads: ReadyThreads,
     samples: Samples,
     interrupts: Interrupts,
     disk_io: DiskIo,
     hard_faults: HardFaults,
+    packets: Packets,
+    fragments: Fragments,
     input: Input,
     timer_requests: TimerRequests,
     marks: Marks,
-    disk_starts: Kept,
+    disk_starts: DiskStarts,
+    stacks: StackEvents,
+    /// When and to what the profile timer was set first.
+    sampling_interval: Option<(i64, i64)>,
+    /// The first and the last event.
+    pub(crate) span_ns: Option<(i64, i64)>,
     processes: Kept,
     threads: Kept,
     images: Kept,
@@ -368,7 +762,7 @@ struct Stream {
     process_freezes: Kept,
     system_config: Kept,
     cpus: Kept,
-    damage: Damage,
+    pub(crate) damage: Damage,
     unreadable: UnreadableEvents,
 }
 
@@ -382,28 +776,29 @@ impl Stream {
         let mut found = Stream::default();
         let mut reader = stream.reader();
         for buffer in stream.buffers() {
-            let header = segments[usize::from(buffer.segment)].header.as_ref();
-            // Where the header is unreadable, a present-day system is likelier than an old one.
-            let system = header.map_or((10, 0), |header| header.os_version);
-            for event in reader.read(buffer) {
-                found.take(&event, wanted, system);
-            }
+            found.read_buffer(&mut reader, buffer, segments, wanted);
             if !progress(buffer.stored_size.into()) {
                 return Err(Cancelled);
             }
         }
         found.damage = reader.take_damage();
-        found.context_switches.sort();
-        found.ready_threads.sort();
-        found.samples.sort();
-        found.interrupts.sort();
-        found.interrupts.nest();
-        found.disk_io.sort();
-        found.hard_faults.sort();
-        found.input.sort();
-        found.timer_requests.sort();
-        found.marks.sort();
         Ok(found)
+    }
+
+    /// Takes the events of a buffer.
+    pub(crate) fn read_buffer(
+        &mut self,
+        reader: &mut BufferReader<'_>,
+        buffer: &BufferRef,
+        segments: &[Segment],
+        wanted: Wanted,
+    ) {
+        let header = segments[usize::from(buffer.segment)].header.as_ref();
+        // Where the header is unreadable, a present-day system is likelier than an old one.
+        let system = header.map_or((10, 0), |header| header.os_version);
+        for event in reader.read(buffer) {
+            self.take(&event, wanted, system);
+        }
     }
 
     /// Puts an event into its table, if that is wanted.
@@ -412,6 +807,12 @@ impl Stream {
         let Some(hook) = event.hook().or_else(|| classic_hook(event)) else {
             return self.take_metadata(event, wanted);
         };
+        // The log's own header tells when the session began, which rings have long forgotten.
+        if hook >> 8 != 0 {
+            let time_ns = event.time_ns();
+            let (first, last) = self.span_ns.unwrap_or((time_ns, time_ns));
+            self.span_ns = Some((first.min(time_ns), last.max(time_ns)));
+        }
         let table = match hook {
             0x0524 => Table::ContextSwitches,
             0x0532 => Table::ReadyThreads,
@@ -419,11 +820,13 @@ impl Stream {
             0x0F32 | 0x0F42..=0x0F46 | 0x0F5F => Table::Interrupts,
             0x010A..=0x010F | 0x0137..=0x013C => Table::DiskIo,
             0x0220 => Table::HardFaults,
+            _ if StackEvents::has(hook) => Table::Stacks,
+            0x0F48..=0x0F4A => return self.set_interval(event),
             0x0301..=0x0304 | 0x030B | 0x0327 => Table::Processes,
-            0x0501..=0x0504 | SET_NAME | SERVICE => Table::Threads,
-            0x030A | 0x1402..=0x1404 | 0x140A => Table::Images,
+            0x0501..=0x0504 | SET_NAME => Table::Threads,
             0x0B00..=0x0BFF => return self.take_machine(hook, event, wanted),
             MARK => Table::Marks,
+            0x030A | 0x1402..=0x1404 | 0x140A => Table::Images,
             _ => return,
         };
         if !wanted.has(table) {
@@ -436,12 +839,13 @@ impl Stream {
             Table::Interrupts => self.interrupts.push(event),
             Table::HardFaults => self.hard_faults.push(event),
             Table::DiskIo => match hook {
-                0x010C | 0x010D | 0x010F | 0x013A..=0x013C => self.disk_starts.push(hook, event),
+                0x010C | 0x010D | 0x010F | 0x013A..=0x013C => self.disk_starts.push(event),
                 _ => self.disk_io.push(event),
             },
             Table::Processes => self.processes.push(hook, event),
             Table::Threads => self.threads.push(hook, event),
             Table::Images => self.images.push(hook, event),
+            Table::Stacks => self.stacks.push(hook, event),
             Table::Marks => self.marks.push_kernel(event),
             _ => Some(()),
         };
@@ -450,8 +854,22 @@ impl Stream {
         }
     }
 
+    /// Notes what the profile timer is set to: source 0, in units of 100 ns.
+    fn set_interval(&mut self, event: &Event<'_>) {
+        let payload = event.payload();
+        let (Some(0), Some(interval)) = (le::u32(payload, 0), le::u32(payload, 4)) else {
+            return;
+        };
+        let set = (event.time_ns(), i64::from(interval) * 100);
+        self.sampling_interval.get_or_insert(set);
+    }
+
     /// Keeps what the kernel says about the machine.
     fn take_machine(&mut self, hook: u16, event: &Event<'_>, wanted: Wanted) {
+        // Threads carry the tags of services.
+        if hook == SERVICE && wanted.has(Table::Threads) {
+            self.threads.push(hook, event);
+        }
         if wanted.has(Table::SystemConfig) {
             self.system_config.push(hook, event);
         }
@@ -502,6 +920,7 @@ impl Stream {
             Table::Input => self.input.push(event),
             Table::TimerRequests => self.timer_requests.push(event),
             Table::Marks => self.marks.push_uiforetw(event),
+            Table::Packets => self.fragments.take(event, &mut self.packets),
             _ => Some(()),
         };
         if read.is_none() {

@@ -1,11 +1,13 @@
 //! Packets of pcapng and pcap files.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
+use etl::Trace;
+use etl::write::{Session, Writer};
 use pcap_parser::pcapng::{Block, EnhancedPacketBlock, InterfaceDescriptionBlock, OptionCode};
-use pcap_parser::traits::{PcapNGPacketBlock, PcapReaderIterator};
+use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{PcapBlockOwned, PcapError, create_reader};
 
 use crate::Packets;
@@ -56,35 +58,60 @@ const LARGEST_BLOCK: usize = 16 << 20;
 /// Nanoseconds from 1601 to 1970.
 const UNIX_EPOCH_NS: i128 = 11_644_473_600_000_000_000;
 
-/// The packets of a capture, in the order of time. Times count from the moment `origin_filetime`
-/// (100 ns since 1601 UTC), or from the first packet if there is none. Reading ends at the first
-/// block that makes no sense: what was read until there is sound.
+/// The packets of all captures, in the order of time; times count from the trace's start, by UTC.
+/// Reading a file ends at the first block that makes no sense: what was read until there is sound.
 ///
 /// # Errors
-/// If the file cannot be read or is no capture.
-pub(crate) fn read(file: &Path, origin_filetime: i64) -> Result<Packets, CaptureError> {
+/// If a file cannot be read or is no capture.
+pub(crate) fn read(files: &[PathBuf], trace: &Trace) -> Result<Packets, CaptureError> {
+    let origin_ns = i128::from(trace.clock().origin_filetime()) * 100 - UNIX_EPOCH_NS;
     let mut rows = Packets::default();
-    walk(file, &mut |packet, unix_ns| {
-        let since = unix_ns + UNIX_EPOCH_NS - i128::from(origin_filetime) * 100;
-        let time_ns = since.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-        rows.push(&Packet { time_ns, ..packet });
-        true
-    })?;
+    for file in files {
+        walk(file, &mut |packet, unix_ns| {
+            let since = unix_ns - origin_ns;
+            let time_ns = since.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+            rows.push(&Packet { time_ns, ..packet });
+            true
+        })?;
+    }
     Rows::sort(&mut rows);
     Ok(rows)
 }
 
-/// When the first packet of a capture was captured, as a FILETIME; None if it has none.
+/// A trace without events, for captures that stand alone: its time begins with their first packet.
 ///
 /// # Errors
-/// As [`read`].
-pub(crate) fn first_filetime(file: &Path) -> Result<Option<i64>, CaptureError> {
-    let mut first = None;
-    walk(file, &mut |_, unix_ns| {
-        first = i64::try_from((unix_ns + UNIX_EPOCH_NS).div_euclid(100)).ok();
-        false
-    })?;
-    Ok(first)
+/// If a file cannot be read or is no capture.
+pub(crate) fn trace_of(files: &[PathBuf]) -> Result<Trace, CaptureError> {
+    let (mut first, mut last) = (i128::MAX, i128::MIN);
+    for file in files {
+        walk(file, &mut |_, unix_ns| {
+            first = first.min(unix_ns);
+            last = last.max(unix_ns);
+            true
+        })?;
+    }
+    // The greatest FILETIME that Windows takes; captures have no business beyond it either.
+    let filetime =
+        |unix_ns: i128| (unix_ns + UNIX_EPOCH_NS).div_euclid(100).clamp(0, 1 << 62) as i64;
+    let is_empty = first > last;
+    let session = Session {
+        start: if is_empty { 0 } else { filetime(first) },
+        end: (!is_empty).then(|| filetime(last)),
+        os_version: (0, 0),
+        name: "packet capture".into(),
+        ..Session::default()
+    };
+    let names: Vec<String> = files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
+    let log = Writer::new(Cursor::new(Vec::new()), session).and_then(Writer::finish);
+    let bytes = log.map_or_else(|_| Vec::new(), Cursor::into_inner);
+    let trace = Trace::from_sources(vec![(names.join(", "), Box::new(bytes))]);
+    trace.map_err(|_| CaptureError::NotACapture {
+        file: files.first().cloned().unwrap_or_default(),
+    })
 }
 
 /// What a capture says of an interface.
@@ -98,10 +125,7 @@ struct Interface {
 }
 
 /// Gives each packet, with no time, and its nanoseconds since 1970 to `give`, until that says no.
-fn walk(
-    path: &Path,
-    give: &mut dyn FnMut(Packet<'_>, i128) -> bool,
-) -> Result<(), CaptureError> {
+fn walk(path: &Path, give: &mut dyn FnMut(Packet<'_>, i128) -> bool) -> Result<(), CaptureError> {
     let io = |error| CaptureError::Io {
         file: path.to_owned(),
         error,
@@ -159,7 +183,11 @@ impl Capture {
                 self.interfaces = vec![Interface {
                     link: Link::of_number(header.network.0),
                     name: None,
-                    resolution: if is_nanoseconds { 1_000_000_000 } else { 1_000_000 },
+                    resolution: if is_nanoseconds {
+                        1_000_000_000
+                    } else {
+                        1_000_000
+                    },
                     offset: i64::from(header.thiszone),
                 }];
             }
@@ -240,7 +268,10 @@ impl Interface {
 /// The direction that the option `epb_flags` tells in its two lowest bits.
 fn direction(packet: &EnhancedPacketBlock<'_>) -> Option<Direction> {
     const EPB_FLAGS: OptionCode = OptionCode(2);
-    let option = packet.options.iter().find(|option| option.code == EPB_FLAGS)?;
+    let option = packet
+        .options
+        .iter()
+        .find(|option| option.code == EPB_FLAGS)?;
     let bytes: [u8; 4] = option.value().get(..4)?.try_into().ok()?;
     let flags = match PcapNGPacketBlock::big_endian(packet) {
         true => u32::from_be_bytes(bytes),

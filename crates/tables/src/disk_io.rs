@@ -1,15 +1,13 @@
 //! `disk_io`: requests to disks.
 
-use std::collections::HashMap;
-
 use etl::{ClockKind, Event};
 use events::kernel::{DiskFlush, DiskStart, DiskTransfer};
+use rustc_hash::FxHashMap;
 
-use crate::Table;
 use crate::column::{Named, Names, Nullable, Text};
-use crate::kept::KeptEvent;
-use crate::schema::table;
-use crate::unreadable::UnreadableEvents;
+use crate::join::Join;
+use crate::schema::{Rows, table};
+use crate::world::{ThreadFinder, World};
 
 table! {
     /// One row per completed request to a disk.
@@ -132,40 +130,104 @@ impl DiskIo {
         self.irp_flags.push(flags);
         Some(())
     }
+}
 
-    /// Gives the rows of all streams the starts of their requests; `starts` are the init events in
-    /// time order. Packets are reused, so a completion takes the latest start not yet taken.
-    pub(crate) fn join(
-        streams: &mut [DiskIo],
-        starts: &[KeptEvent<'_>],
-        unreadable: &mut UnreadableEvents,
-    ) {
-        let mut rows: Vec<(i64, usize, usize)> = streams
-            .iter()
-            .zip(0..)
-            .flat_map(|(stream, i)| stream.time_ns.iter().zip(0..).map(move |(t, r)| (*t, i, r)))
-            .collect();
-        rows.sort_unstable();
-        let mut starts = starts.iter().peekable();
-        let mut open: HashMap<u64, (i64, Option<u32>)> = HashMap::new();
-        for (time, stream, row) in rows {
-            while let Some(event) = starts.next_if(|event| event.time_ns <= time) {
-                match DiskStart::read(event.payload, event.version, event.pointer_size) {
-                    Some(start) => {
-                        let thread = start.issuing_thread_id.or(event.thread_id);
-                        open.insert(start.irp, (event.time_ns, thread));
-                    }
-                    None => unreadable.add(Table::DiskIo, event.place),
-                }
+/// The starts of requests.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DiskStarts(Vec<Start>);
+
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    time_ns: i64,
+    irp: u64,
+    thread_id: Option<u32>,
+}
+
+impl DiskStarts {
+    /// Adds the start of a request; `None` if the payload is unreadable.
+    pub(crate) fn push(&mut self, event: &Event<'_>) -> Option<()> {
+        let start = DiskStart::read(event.payload(), event.version()?, event.pointer_size())?;
+        let logging = event.thread_id().filter(|id| *id != u32::MAX);
+        self.0.push(Start {
+            time_ns: event.time_ns(),
+            irp: start.irp,
+            thread_id: start.issuing_thread_id.or(logging),
+        });
+        Some(())
+    }
+}
+
+impl Rows for DiskStarts {
+    fn sort(&mut self) {
+        self.0.sort_by_key(|start| start.time_ns);
+    }
+
+    fn append(&mut self, mut other: Self) {
+        self.0.append(&mut other.0);
+    }
+
+    fn split_off(&mut self, time_ns: i64) -> Self {
+        let at = self.0.partition_point(|start| start.time_ns < time_ns);
+        DiskStarts(self.0.split_off(at))
+    }
+}
+
+/// What requests need from the slice before.
+#[derive(Debug, Default)]
+pub(crate) struct DiskState {
+    threads: ThreadFinder,
+    /// Starts of this slice, and how many of them are taken.
+    pub(crate) starts: DiskStarts,
+    /// Requests under way, by packet.
+    open: FxHashMap<u64, Start>,
+    /// When each disk completed a request last.
+    completed_ns: FxHashMap<u32, i64>,
+}
+
+impl Join for DiskIo {
+    type State = DiskState;
+
+    /// Packets are reused, so a completion takes the latest start not yet taken.
+    fn join(&mut self, state: &mut DiskState, world: &World<'_>) {
+        let starts = std::mem::take(&mut state.starts.0);
+        let mut starts = starts.into_iter().peekable();
+        for row in 0..self.len() {
+            let time_ns = self.time_ns[row];
+            while let Some(start) = starts.next_if(|start| start.time_ns <= time_ns) {
+                state.open.insert(start.irp, start);
             }
-            let table = &mut streams[stream];
-            let Some((init, thread)) = table.irp.get(row).and_then(|irp| open.remove(&irp)) else {
-                continue;
-            };
-            table.init_ns.set(row, Some(init));
-            table.duration_ns.set(row, Some(time.saturating_sub(init)));
-            let thread = table.thread_id.get(row).or(thread);
-            table.thread_id.set(row, thread);
+            let irp = self.irp.get(row);
+            let start = irp.and_then(|irp| state.open.remove(&irp));
+            if let Some(start) = start {
+                self.init_ns.set(row, Some(start.time_ns));
+                self.duration_ns
+                    .set(row, Some(time_ns.saturating_sub(start.time_ns)));
+                let thread = self.thread_id.get(row).or(start.thread_id);
+                self.thread_id.set(row, thread);
+            }
+            let before = state.completed_ns.insert(self.disk[row], time_ns);
+            let init_ns = self.init_ns.get(row);
+            let service =
+                init_ns.map(|init| time_ns.saturating_sub(init.max(before.unwrap_or(init))));
+            self.service_ns.push(service);
+            let queued = self.duration_ns.get(row).zip(service);
+            self.queue_ns
+                .push(queued.map(|(all, service)| all.saturating_sub(service)));
+            let stack = start.zip(self.thread_id.get(row));
+            self.stack_id
+                .push(stack.and_then(|(start, thread)| world.stacks.find(start.time_ns, thread)));
         }
+        // Requests that complete in a later slice.
+        for start in starts {
+            state.open.insert(start.irp, start);
+        }
+        let threads = self.thread_id.iter().zip(self.time_ns.iter().copied());
+        state.threads.fill(
+            world,
+            threads,
+            &mut self.thread_row,
+            &mut self.process_id,
+            &mut self.process_row,
+        );
     }
 }

@@ -179,7 +179,10 @@ impl Frame {
                     tcp.ece(),
                     tcp.cwr(),
                 ];
-                let bits = flags.iter().zip(0..).map(|(set, bit)| u8::from(*set) << bit);
+                let bits = flags
+                    .iter()
+                    .zip(0..)
+                    .map(|(set, bit)| u8::from(*set) << bit);
                 self.tcp = Some(Tcp {
                     flags: bits.sum(),
                     sequence: tcp.sequence_number(),
@@ -199,7 +202,10 @@ impl Frame {
 fn cooked(bytes: &[u8]) -> Option<LaxSlicedPacket<'_>> {
     let ethertype = bytes.get(COOKED_TYPE..COOKED_HEADER)?.try_into().ok()?;
     let ethertype = EtherType(u16::from_be_bytes(ethertype));
-    Some(LaxSlicedPacket::from_ether_type(ethertype, &bytes[COOKED_HEADER..]))
+    Some(LaxSlicedPacket::from_ether_type(
+        ethertype,
+        &bytes[COOKED_HEADER..],
+    ))
 }
 
 #[cfg(test)]
@@ -219,9 +225,15 @@ mod tests {
         let frame = Frame::read(Link::Ethernet, &SYN);
         assert_eq!(frame.destination_mac, Some([0, 1, 2, 3, 4, 5]));
         assert_eq!(frame.source_mac, Some([6, 7, 8, 9, 10, 11]));
-        assert_eq!((frame.dscp, frame.ecn, frame.hops), (Some(46), Some(1), Some(64)));
+        assert_eq!(
+            (frame.dscp, frame.ecn, frame.hops),
+            (Some(46), Some(1), Some(64))
+        );
         assert_eq!((frame.ethertype, frame.protocol), (Some(0x0800), Some(6)));
-        assert_eq!((frame.source_port, frame.destination_port), (Some(12345), Some(80)));
+        assert_eq!(
+            (frame.source_port, frame.destination_port),
+            (Some(12345), Some(80))
+        );
         let tcp = frame.tcp.unwrap();
         assert_eq!((tcp.flags, tcp.sequence, tcp.acknowledgment), (2, 7, 9));
         assert_eq!((frame.payload, frame.stated_length), (Some(0), Some(54)));

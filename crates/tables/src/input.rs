@@ -3,8 +3,10 @@
 use etl::Event;
 
 use crate::column::{Named, Names, Nullable, Text};
+use crate::join::Join;
 use crate::provider_events::{MULTI_INPUT, WIN32K, fields, logged_by, number, signed, text};
 use crate::schema::table;
+use crate::world::{ThreadFinder, World};
 
 table! {
     /// One row per event of the user's input: what UIforETW's input provider heard, and what
@@ -156,5 +158,20 @@ impl Input {
         self.thread_id.push(thread_id);
         self.process_id.push(process_id);
         Some(())
+    }
+}
+
+impl Join for Input {
+    type State = ThreadFinder;
+
+    fn join(&mut self, threads: &mut ThreadFinder, world: &World<'_>) {
+        let times = self.time_ns.iter().copied();
+        let named = self.thread_id.iter().zip(self.process_id.iter()).zip(times);
+        threads.fill_rows(
+            world,
+            named.map(|((thread, process), time)| (thread, process, time)),
+            &mut self.thread_row,
+            &mut self.process_row,
+        );
     }
 }

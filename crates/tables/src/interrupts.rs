@@ -92,32 +92,9 @@ impl Interrupts {
         self.routine.push(interrupt.routine);
         self.duration_ns
             .push(start.map(|start| end.saturating_sub(start)));
-        self.exclusive_ns.push(None);
         self.vector.push(interrupt.vector);
         self.return_value.push(interrupt.return_value);
         self.message_number.push(interrupt.message_number);
         Some(())
-    }
-
-    /// Computes `exclusive_ns` of the rows, which must be one CPU's and sorted.
-    ///
-    /// Rows come in the order in which routines ended, so those that ran inside a row are the
-    /// latest ones before it that began no earlier than it did.
-    pub(crate) fn nest(&mut self) {
-        // Ended routines that are inside none seen yet: begin and duration. Begins rise.
-        let mut ended: Vec<(i64, i64)> = Vec::new();
-        for row in 0..self.len() {
-            let (Some(start), Some(duration)) = (self.start_ns.get(row), self.duration_ns.get(row))
-            else {
-                continue;
-            };
-            let mut inside: i64 = 0;
-            while let Some((_, inner)) = ended.pop_if(|(begun, _)| *begun >= start) {
-                inside = inside.saturating_add(inner);
-            }
-            self.exclusive_ns
-                .set(row, Some(duration.saturating_sub(inside)));
-            ended.push((start, duration));
-        }
     }
 }

@@ -32,6 +32,8 @@
 //! come from there, and [`reference()`] writes `docs/tables.md` from it.
 
 mod build;
+mod bytes;
+mod captures;
 mod column;
 mod context_switches;
 mod cpu_runs;
@@ -39,21 +41,27 @@ mod cpus;
 mod damages;
 mod disk_io;
 mod focus;
+mod frame;
 mod hard_faults;
 mod images;
 mod input;
 mod interrupts;
 mod intervals;
+mod join;
 mod kept;
 mod marks;
+mod packets;
 mod process_freezes;
 mod processes;
 mod provider_events;
 mod ready_threads;
 mod reference;
 mod samples;
+mod scheduling;
 mod schema;
 mod sessions;
+mod slices;
+mod stack_index;
 mod stacks;
 mod store;
 mod system_config;
@@ -64,8 +72,13 @@ mod trackers;
 mod unreadable;
 mod view;
 mod volumes;
+mod world;
 
-pub use build::{Cancelled, Options, Table, Tables, UnknownTable, build};
+pub use build::{
+    Cancelled, Options, StreamError, Summary, Table, Tables, UnknownTable, build, stream,
+};
+pub use bytes::{Bytes, BytesView};
+pub use captures::CaptureError;
 pub use column::{Addresses, Named, Names, Nullable, Primitive, Text};
 pub use context_switches::{ContextSwitches, ContextSwitchesView};
 pub use cpu_runs::{CpuRuns, CpuRunsView};
@@ -78,6 +91,7 @@ pub use images::{Images, ImagesView};
 pub use input::{Input, InputKind, InputView};
 pub use interrupts::{Interrupts, InterruptsView};
 pub use marks::{MarkSource, Marks, MarksView};
+pub use packets::{PacketSource, Packets, PacketsView};
 pub use process_freezes::{ProcessFreezes, ProcessFreezesView};
 pub use processes::{Processes, ProcessesView};
 pub use ready_threads::{ReadyThreads, ReadyThreadsView};

@@ -4,8 +4,10 @@ use etl::{Event, Guid};
 use events::Ansi;
 
 use crate::column::{Named, Names, Nullable, Text};
+use crate::join::Join;
 use crate::provider_events::{MULTI_MAIN, MULTI_WORKER, fields, logged_by, text};
 use crate::schema::table;
+use crate::world::{ThreadFinder, World};
 
 table! {
     /// One row per mark: text that says where something begins, ends or is worth a look.
@@ -94,5 +96,20 @@ impl Marks {
         self.data.push(data);
         self.thread_id.push(thread_id);
         self.process_id.push(process_id);
+    }
+}
+
+impl Join for Marks {
+    type State = ThreadFinder;
+
+    fn join(&mut self, threads: &mut ThreadFinder, world: &World<'_>) {
+        let times = self.time_ns.iter().copied();
+        let named = self.thread_id.iter().zip(self.process_id.iter()).zip(times);
+        threads.fill_rows(
+            world,
+            named.map(|((thread, process), time)| (thread, process, time)),
+            &mut self.thread_row,
+            &mut self.process_row,
+        );
     }
 }

@@ -7,8 +7,10 @@ use etl::{Event, le};
 use crate::bytes::Bytes;
 use crate::column::{Named, Names, Nullable, Text};
 use crate::frame::{Frame, Link};
+use crate::join::Join;
 use crate::provider_events::{NDIS_PACKET_CAPTURE, logged_by};
 use crate::schema::table;
+use crate::world::World;
 
 table! {
     /// One row per captured packet: of `netsh trace` and NetworkMonitor (NDIS-PacketCapture),
@@ -226,7 +228,10 @@ impl Fragments {
             _ => None,
         };
         let key = (miniport, lower, direction);
-        let before = self.open.remove(&key).filter(|_| !has(keyword::PACKET_START));
+        let before = self
+            .open
+            .remove(&key)
+            .filter(|_| !has(keyword::PACKET_START));
         let whole = match before {
             Some(mut before) => {
                 before.extend_from_slice(fragment);
@@ -240,7 +245,9 @@ impl Fragments {
             self.open.extend(whole.map(|whole| (key, whole)));
             return Some(());
         }
-        let sender = logged_by(event).1.filter(|_| direction == Some(Direction::Send));
+        let sender = logged_by(event)
+            .1
+            .filter(|_| direction == Some(Direction::Send));
         rows.push(&Packet {
             time_ns: event.time_ns(),
             cpu: Some(event.cpu()),
@@ -288,4 +295,14 @@ fn take_pktmon(event: &Event<'_>, rows: &mut Packets) -> Option<()> {
         process_id: None,
     });
     Some(())
+}
+
+impl Join for Packets {
+    type State = ();
+
+    fn join(&mut self, (): &mut (), world: &World<'_>) {
+        let processes = self.process_id.iter().zip(&self.time_ns);
+        let row = |(id, time): (Option<u32>, &i64)| world.process_row(id?, *time);
+        self.process_row = processes.map(row).collect();
+    }
 }

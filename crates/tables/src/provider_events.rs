@@ -38,6 +38,7 @@ pub(crate) fn table_of(provider: Guid, id: u16) -> Option<Table> {
         (KERNEL_PROCESS, 11 | 12) => Table::ProcessFreezes,
         (KERNEL_POWER, 63 | 95) => Table::TimerRequests,
         (MULTI_MAIN, 102 | 104..=107 | 114 | 116..=119) | (MULTI_WORKER, 102) => Table::Marks,
+        (NDIS_PACKET_CAPTURE, 1001) | (PKTMON, 160 | 170) => Table::Packets,
         _ => return None,
     })
 }

@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 
-use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema};
 
 /// The declaration of a table.
@@ -87,9 +86,6 @@ pub(crate) trait Rows: Default + Send {
 
     /// Takes the rows from `time_ns` on out of the sorted rows.
     fn split_off(&mut self, time_ns: i64) -> Self;
-
-    /// The rows as an Arrow record batch.
-    fn into_batch(self) -> RecordBatch;
 }
 
 /// A record batch is not of the table that it is read as.
@@ -174,6 +170,24 @@ macro_rules! table {
                 self.$time.is_empty()
             }
 
+            /// Row `i` becomes what row `order[i]` was.
+            #[allow(dead_code, reason = "of tables that come sorted")]
+            pub(crate) fn permute(&mut self, order: &[usize]) {
+                $(if $crate::column::Column::rows(&self.$column) > 0 {
+                    $crate::column::Column::permute(&mut self.$column, order);
+                })+
+            }
+
+            /// Takes the rows from row `at` on out.
+            #[allow(dead_code, reason = "of tables that come whole")]
+            pub(crate) fn split_at(&mut self, at: usize) -> Self {
+                let mut tail = Self::default();
+                $(if $crate::column::Column::rows(&self.$column) > 0 {
+                    tail.$column = $crate::column::Column::split_off(&mut self.$column, at);
+                })+
+                tail
+            }
+
             /// The rows as an Arrow record batch; numbers and text are moved, not copied.
             ///
             /// # Panics
@@ -240,9 +254,7 @@ macro_rules! table {
                 }
                 let mut order: Vec<usize> = (0..self.len()).collect();
                 order.sort_by_key(|row| self.$time[*row]);
-                $(if $crate::column::Column::rows(&self.$column) > 0 {
-                    $crate::column::Column::permute(&mut self.$column, &order);
-                })+
+                self.permute(&order);
             }
 
             fn append(&mut self, other: Self) {
@@ -251,15 +263,7 @@ macro_rules! table {
 
             fn split_off(&mut self, time_ns: i64) -> Self {
                 let at = self.$time.partition_point(|time| *time < time_ns);
-                let mut tail = Self::default();
-                $(if $crate::column::Column::rows(&self.$column) > 0 {
-                    tail.$column = $crate::column::Column::split_off(&mut self.$column, at);
-                })+
-                tail
-            }
-
-            fn into_batch(self) -> arrow_array::RecordBatch {
-                $name::into_batch(self)
+                self.split_at(at)
             }
         }
     };

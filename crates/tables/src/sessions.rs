@@ -91,7 +91,8 @@ impl Sessions {
             let boot = header.and_then(|header| utc(header.boot));
             rows.boot_utc.push(boot.as_deref());
             rows.time_zone_bias.push(header.map(|h| h.time_zone_bias));
-            let version = header.map(|h| format!("{}.{}", h.os_version.0, h.os_version.1));
+            let versions = header.filter(|h| h.os_version != (0, 0));
+            let version = versions.map(|h| format!("{}.{}", h.os_version.0, h.os_version.1));
             rows.os_version.push(version.as_deref());
             let known = |number: Option<u32>| number.filter(|number| *number != 0);
             rows.os_build.push(known(header.map(|h| h.os_build)));

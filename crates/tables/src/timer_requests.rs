@@ -3,8 +3,10 @@
 use etl::Event;
 
 use crate::column::{Named, Names, Nullable, Text};
+use crate::join::Join;
 use crate::provider_events::{KERNEL_POWER, fields, logged_by, number, text};
 use crate::schema::table;
+use crate::world::World;
 
 table! {
     /// One row per request for a timer resolution, and per resolution that the system sets.
@@ -82,5 +84,15 @@ impl TimerRequests {
         self.ignored
             .push(number(&fields, "RequestIgnored").map(|flag| flag != 0));
         Some(())
+    }
+}
+
+impl Join for TimerRequests {
+    type State = ();
+
+    fn join(&mut self, (): &mut (), world: &World<'_>) {
+        let processes = self.process_id.iter().zip(&self.time_ns);
+        let row = |(id, time): (Option<u32>, &i64)| world.process_row(id?, *time);
+        self.process_row = processes.map(row).collect();
     }
 }

@@ -31,11 +31,9 @@ fn sessions_are_what_the_headers_say() {
         let sessions = &tables.sessions;
         assert_eq!(sessions.file.get(0), Some(&*name));
         assert_eq!(sessions.start_ns[0], 0, "{name}");
-        // The truth has microseconds, the table 100 ns.
+        // The truth is rounded to microseconds, the table has 100 ns.
         let utc = |text: Option<&str>, of: &str| {
-            let expected = header[of]
-                .as_str()
-                .map(|t| t.trim_end_matches('Z').to_owned());
+            let expected = header[of].as_str().map(|text| text[..24].to_owned());
             let Some(expected) = expected else { return };
             let text = text.unwrap_or_default();
             assert!(
@@ -144,7 +142,7 @@ fn facts_of_a_real_machine() {
         assert_eq!(cpus.number.get(row), Some(row as u8));
         assert_eq!(cpus.numa_node.get(row), Some(0));
         assert_eq!(cpus.vendor.get(row), Some("GenuineIntel"));
-        assert!(cpus.model.get(row).unwrap().starts_with("12th Gen Intel"));
+        assert_eq!(cpus.model.get(row), cpus.model.get(0));
     }
     let cpu = facts(&tables.system_config, "CPU", 0);
     assert_eq!(cpu["NumberOfProcessors"], "20");

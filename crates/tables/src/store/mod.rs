@@ -9,7 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use etl::Trace;
 
-use crate::{Options, Table, Unreadable};
+use crate::{Options, Packets, Table, Unreadable, captures};
 
 /// Where tables are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub enum Cache {
 #[derive(Debug)]
 pub struct Store {
     trace: Trace,
+    /// Captures of packets beside the trace.
+    captures: Vec<PathBuf>,
     made: Mutex<HashMap<Table, Arc<Vec<RecordBatch>>>>,
     unreadable: Mutex<Vec<Unreadable>>,
 }
@@ -35,6 +37,9 @@ pub enum StoreError {
     /// The trace cannot be opened.
     #[error(transparent)]
     Open(#[from] etl::OpenError),
+    /// A capture of packets cannot be read.
+    #[error(transparent)]
+    Capture(#[from] crate::CaptureError),
     /// The progress callback asked to stop.
     #[error(transparent)]
     Cancelled(#[from] crate::Cancelled),
@@ -73,14 +78,24 @@ pub struct StoredTable {
 }
 
 impl Store {
-    /// Opens the trace that the files make together.
+    /// Opens the trace that the files make together. Captures of packets (pcapng, pcap) among them
+    /// are rows of [`Table::Packets`]; alone they make a trace without events.
     ///
     /// # Errors
     /// If they cannot be read or are no trace.
     pub fn open(files: &[PathBuf], cache: Cache) -> Result<Store, StoreError> {
         let _ = cache;
+        let is_capture = |file: &PathBuf| captures::is_capture(file);
+        let (captures, logs): (Vec<PathBuf>, Vec<PathBuf>) =
+            files.iter().cloned().partition(is_capture);
+        let trace = if logs.is_empty() && !captures.is_empty() {
+            captures::trace_of(&captures)?
+        } else {
+            etl::open(&logs)?
+        };
         Ok(Store {
-            trace: etl::open(files)?,
+            trace,
+            captures,
             made: Mutex::default(),
             unreadable: Mutex::default(),
         })
@@ -105,13 +120,26 @@ impl Store {
         if missing.is_empty() {
             return Ok(());
         }
-        let mut tables = crate::build(&self.trace, &missing, options)?;
+        let mut rows: HashMap<Table, Vec<RecordBatch>> = HashMap::new();
+        let give = &mut |table, batch| -> Result<(), StoreError> {
+            rows.entry(table).or_default().push(batch);
+            Ok(())
+        };
+        let captured = match missing.contains(&Table::Packets) {
+            true => captures::read(&self.captures, &self.trace)?,
+            false => Packets::default(),
+        };
+        let summary = crate::build::stream_with(&self.trace, captured, &missing, options, give)
+            .map_err(|error| match error {
+                crate::StreamError::Cancelled => crate::Cancelled.into(),
+                crate::StreamError::Taker(error) => error,
+            })?;
         self.unreadable
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .extend(tables.unreadable.clone());
+            .extend(summary.unreadable);
         for table in missing {
-            made.insert(table, Arc::new(tables.take_sorted(table)));
+            made.insert(table, Arc::new(rows.remove(&table).unwrap_or_default()));
         }
         Ok(())
     }

@@ -39,10 +39,21 @@ impl Lifetimes {
     /// The row that had the id at a moment. The last to have it keeps it beyond its end, for the
     /// events that tell of its end.
     pub(crate) fn row(&self, id: u32, time_ns: i64) -> Option<usize> {
+        self.row_and_span(id, time_ns).0
+    }
+
+    /// The same, and from which moment until which (not included) the answer holds.
+    pub(crate) fn row_and_span(&self, id: u32, time_ns: i64) -> (Option<usize>, i64, i64) {
         let after = self
             .entries
             .partition_point(|entry| (entry.0, entry.1) <= (id, time_ns));
-        let (of, _, row) = *self.entries.get(after.checked_sub(1)?)?;
-        (of == id).then_some(row)
+        let of_id = |entry: &&(u32, i64, usize)| entry.0 == id;
+        let next = self.entries.get(after).filter(of_id);
+        let until = next.map_or(i64::MAX, |entry| entry.1);
+        let now = after.checked_sub(1).and_then(|at| self.entries.get(at));
+        match now.filter(of_id) {
+            Some((_, from, row)) => (Some(*row), *from, until),
+            None => (None, i64::MIN, until),
+        }
     }
 }

@@ -29,6 +29,11 @@ impl<'t> ProcessTracker<'t> {
         self.lifetimes.row(process_id, time_ns)
     }
 
+    /// As [`ProcessTracker::lookup`], and from when until when (not included) the answer holds.
+    pub(crate) fn lookup_span(&self, process_id: u32, time_ns: i64) -> (Option<usize>, i64, i64) {
+        self.lifetimes.row_and_span(process_id, time_ns)
+    }
+
     /// File name of the image of the process that had the id. The ids 0 and 4 are `Idle` and
     /// `System` on every machine, whether or not the trace says so.
     pub fn name(&self, process_id: u32, time_ns: i64) -> Option<&'t str> {

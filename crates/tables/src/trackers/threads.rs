@@ -32,6 +32,14 @@ impl<'t> ThreadTracker<'t> {
             .flatten()
     }
 
+    /// As [`ThreadTracker::lookup`], and from when until when (not included) the answer holds.
+    pub(crate) fn lookup_span(&self, thread_id: u32, time_ns: i64) -> (Option<usize>, i64, i64) {
+        match thread_id {
+            0 => (None, i64::MIN, i64::MAX),
+            _ => self.lifetimes.row_and_span(thread_id, time_ns),
+        }
+    }
+
     /// The process of the thread that had the id; of idle threads 0.
     pub fn process_id(&self, thread_id: u32, time_ns: i64) -> Option<u32> {
         if thread_id == 0 {

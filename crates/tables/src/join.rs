@@ -1,0 +1,161 @@
+//! Rows that know only what their own event says are joined with the rest of the trace.
+
+use std::collections::HashMap;
+
+use rustc_hash::FxHashMap;
+
+use crate::schema::Rows;
+use crate::stack_index::StackCursor;
+use crate::world::{ImageFinder, ThreadFinder, World};
+use crate::{ContextSwitches, HardFaults, Interrupts, ReadyThreads, Samples};
+
+/// A table of events whose rows are joined, slice by slice of time.
+pub(crate) trait Join: Rows {
+    /// What goes from one slice to the next.
+    type State: Default + Send;
+
+    /// Fills the columns that come from elsewhere. Rows are sorted.
+    fn join(&mut self, state: &mut Self::State, world: &World<'_>);
+}
+
+/// Raw as they are; runs are made of them.
+impl Join for ContextSwitches {
+    type State = ();
+
+    fn join(&mut self, (): &mut (), _: &World<'_>) {}
+}
+
+/// Joined along with context switches, by [`crate::scheduling::Scheduling`].
+impl Join for ReadyThreads {
+    type State = ();
+
+    fn join(&mut self, (): &mut (), _: &World<'_>) {}
+}
+
+/// What samples need from the slice before.
+#[derive(Debug, Default)]
+pub(crate) struct SampleState {
+    threads: ThreadFinder,
+    images: ImageFinder,
+    stacks: StackCursor,
+    /// When each CPU was sampled last.
+    last_ns: HashMap<u16, i64>,
+}
+
+impl Join for Samples {
+    type State = SampleState;
+
+    fn join(&mut self, state: &mut SampleState, world: &World<'_>) {
+        let threads = self.thread_id.iter().map(|id| Some(*id));
+        state.threads.fill(
+            world,
+            threads.zip(self.time_ns.iter().copied()),
+            &mut self.thread_row,
+            &mut self.process_id,
+            &mut self.process_row,
+        );
+        for row in 0..self.len() {
+            let (time_ns, thread_id) = (self.time_ns[row], self.thread_id[row]);
+            let process_id = self.process_id.get(row).unwrap_or(0);
+            let address = self.address[row];
+            let image = state.images.find(world, process_id, address, time_ns);
+            self.image_row.push(image);
+            let before = state.last_ns.insert(self.cpu[row], time_ns);
+            let weight = before.map(|before| time_ns.saturating_sub(before));
+            self.weight_ns.push(weight.or(world.sampling_interval_ns));
+            let stack = world.stacks.at(&mut state.stacks, time_ns, thread_id);
+            self.stack_id.push(stack);
+        }
+    }
+}
+
+impl Join for HardFaults {
+    type State = ThreadFinder;
+
+    fn join(&mut self, threads: &mut ThreadFinder, world: &World<'_>) {
+        let ids = self.thread_id.iter().map(|id| Some(*id));
+        threads.fill(
+            world,
+            ids.zip(self.time_ns.iter().copied()),
+            &mut self.thread_row,
+            &mut self.process_id,
+            &mut self.process_row,
+        );
+    }
+}
+
+/// What interrupts need from the slice before.
+#[derive(Debug, Default)]
+pub(crate) struct InterruptState {
+    images: ImageFinder,
+    /// Per CPU, routines that ended and are inside none seen yet.
+    ended: FxHashMap<u16, Vec<Ended>>,
+}
+
+/// A routine that ended. Begins rise from one to the next.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    start_ns: i64,
+    end_ns: i64,
+}
+
+/// Routines remembered per CPU: one can be inside a later one only if that lasts longer than all
+/// that came after it.
+const REMEMBERED: usize = 1 << 16;
+
+impl Join for Interrupts {
+    type State = InterruptState;
+
+    fn join(&mut self, state: &mut InterruptState, world: &World<'_>) {
+        for row in 0..self.len() {
+            let end_ns = self.end_ns[row];
+            let routine = self.routine[row];
+            let at = self.start_ns.get(row).unwrap_or(end_ns);
+            self.image_row
+                .push(state.images.find(world, 0, routine, at));
+            let ended = state.ended.entry(self.cpu[row]).or_default();
+            let start_ns = self.start_ns.get(row);
+            let pieces = start_ns.map(|start_ns| pieces(ended, Ended { start_ns, end_ns }));
+            self.exclusive_ns.push(pieces.map(|p| p.sum_ns));
+            self.fragments.push(pieces.map(|p| p.count));
+            self.longest_fragment_ns.push(pieces.map(|p| p.longest_ns));
+        }
+    }
+}
+
+/// The pieces of a routine that no other interrupted.
+#[derive(Clone, Copy, Debug)]
+struct Pieces {
+    count: u32,
+    sum_ns: i64,
+    longest_ns: i64,
+}
+
+/// Rows come in the order in which routines ended, so those that ran inside a row are the latest
+/// ones before it that began no earlier than it did.
+fn pieces(ended: &mut Vec<Ended>, whole: Ended) -> Pieces {
+    let mut found = Pieces {
+        count: 0,
+        sum_ns: 0,
+        longest_ns: 0,
+    };
+    let mut until = whole.end_ns;
+    let mut piece = |from: i64, until: i64| {
+        let length = until.saturating_sub(from).max(0);
+        found.count = found.count.saturating_add(u32::from(length > 0));
+        found.sum_ns = found.sum_ns.saturating_add(length);
+        found.longest_ns = found.longest_ns.max(length);
+    };
+    while let Some(inner) = ended.pop_if(|inner| inner.start_ns >= whole.start_ns) {
+        piece(inner.end_ns, until);
+        until = inner.start_ns.min(until);
+    }
+    piece(whole.start_ns, until);
+    // A routine shorter than the clock can tell is one piece all the same.
+    found.count = found.count.max(1);
+    if ended.len() >= REMEMBERED {
+        ended.drain(..REMEMBERED / 2);
+    }
+    ended.push(whole);
+    found
+}

@@ -1,0 +1,168 @@
+//! Who and what ids and addresses of events were: what rows are joined with.
+
+use rustc_hash::FxHashMap;
+
+use crate::column::Nullable;
+use crate::stack_index::StackIndex;
+use crate::trackers::{ImageTracker, ProcessTracker, ThreadTracker};
+use crate::{Images, Processes, Threads};
+
+/// What lived during the whole trace.
+pub(crate) struct World<'t> {
+    processes: ProcessTracker<'t>,
+    threads: ThreadTracker<'t>,
+    images: ImageTracker,
+    image_table: &'t Images,
+    /// The stacks of events.
+    pub(crate) stacks: &'t StackIndex,
+    /// Time between a CPU's samples, as the session was set up.
+    pub(crate) sampling_interval_ns: Option<i64>,
+}
+
+/// What is known of a thread at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ThreadIds {
+    /// Its row in `threads`; idle threads have none.
+    pub(crate) thread_row: Option<u32>,
+    /// Its process.
+    pub(crate) process_id: Option<u32>,
+    /// Its process's row in `processes`.
+    pub(crate) process_row: Option<u32>,
+}
+
+impl<'t> World<'t> {
+    /// Reads the lifetimes in the tables.
+    pub(crate) fn new(
+        processes: &'t Processes,
+        threads: &'t Threads,
+        images: &'t Images,
+        stacks: &'t StackIndex,
+        sampling_interval_ns: Option<i64>,
+    ) -> World<'t> {
+        World {
+            processes: ProcessTracker::new(processes),
+            threads: ThreadTracker::new(threads),
+            images: ImageTracker::new(images),
+            image_table: images,
+            stacks,
+            sampling_interval_ns,
+        }
+    }
+}
+
+impl World<'_> {
+    /// The row in `processes` of the process that had the id.
+    pub(crate) fn process_row(&self, process_id: u32, time_ns: i64) -> Option<u32> {
+        let row = self.processes.lookup(process_id, time_ns)?;
+        u32::try_from(row).ok()
+    }
+}
+
+/// Finds threads, remembering each until another gets its id or its process's.
+#[derive(Debug, Default)]
+pub(crate) struct ThreadFinder {
+    known: FxHashMap<u32, (i64, i64, ThreadIds)>,
+}
+
+impl ThreadFinder {
+    /// What is known of the thread that had the id.
+    #[inline]
+    pub(crate) fn find(&mut self, world: &World<'_>, thread_id: u32, time_ns: i64) -> ThreadIds {
+        if let Some((from, until, ids)) = self.known.get(&thread_id)
+            && (*from..*until).contains(&time_ns)
+        {
+            return *ids;
+        }
+        let found = look_up(world, thread_id, time_ns);
+        self.known.insert(thread_id, found);
+        found.2
+    }
+
+    /// Fills the two columns that say which rows of other tables the thread and the process are
+    /// that each row names: thread, process and time.
+    pub(crate) fn fill_rows(
+        &mut self,
+        world: &World<'_>,
+        named: impl Iterator<Item = (Option<u32>, Option<u32>, i64)>,
+        thread_row: &mut Nullable<u32>,
+        process_row: &mut Nullable<u32>,
+    ) {
+        for (thread_id, process_id, time_ns) in named {
+            let ids = thread_id.map(|id| self.find(world, id, time_ns));
+            thread_row.push(ids.and_then(|ids| ids.thread_row));
+            let row = process_id.and_then(|id| world.process_row(id, time_ns));
+            process_row.push(row);
+        }
+    }
+
+    /// Fills the three columns that say whose thread each row is about.
+    pub(crate) fn fill(
+        &mut self,
+        world: &World<'_>,
+        threads: impl Iterator<Item = (Option<u32>, i64)>,
+        thread_row: &mut Nullable<u32>,
+        process_id: &mut Nullable<u32>,
+        process_row: &mut Nullable<u32>,
+    ) {
+        for (thread_id, time_ns) in threads {
+            let ids = thread_id.map(|id| self.find(world, id, time_ns));
+            let ids = ids.unwrap_or_default();
+            thread_row.push(ids.thread_row);
+            process_id.push(ids.process_id);
+            process_row.push(ids.process_row);
+        }
+    }
+}
+
+/// What is known of a thread, and from when until when that holds.
+fn look_up(world: &World<'_>, thread_id: u32, time_ns: i64) -> (i64, i64, ThreadIds) {
+    let (thread_row, thread_from, thread_until) = world.threads.lookup_span(thread_id, time_ns);
+    let Some(process_id) = world.threads.process_id(thread_id, time_ns) else {
+        return (thread_from, thread_until, ThreadIds::default());
+    };
+    let (process_row, from, until) = world.processes.lookup_span(process_id, time_ns);
+    let ids = ThreadIds {
+        thread_row: thread_row.and_then(|row| u32::try_from(row).ok()),
+        process_id: Some(process_id),
+        process_row: process_row.and_then(|row| u32::try_from(row).ok()),
+    };
+    (thread_from.max(from), thread_until.min(until), ids)
+}
+
+/// Finds images by address, remembering each as long as it is mapped.
+#[derive(Debug, Default)]
+pub(crate) struct ImageFinder {
+    known: FxHashMap<(u32, u64), Option<(i64, i64, u32)>>,
+}
+
+/// Addresses that [`ImageFinder`] remembers at most.
+const REMEMBERED: usize = 1 << 20;
+
+impl ImageFinder {
+    /// The row in `images` of the image at an address of a process, or of the kernel.
+    #[inline]
+    pub(crate) fn find(
+        &mut self,
+        world: &World<'_>,
+        process_id: u32,
+        address: u64,
+        time_ns: i64,
+    ) -> Option<u32> {
+        if let Some(Some((from, until, row))) = self.known.get(&(process_id, address))
+            && (*from..=*until).contains(&time_ns)
+        {
+            return Some(*row);
+        }
+        let row = world.images.lookup(process_id, address, time_ns);
+        let found = row.and_then(|row| {
+            let from = world.image_table.load_ns.get(row).unwrap_or(time_ns);
+            let until = world.image_table.unload_ns.get(row).unwrap_or(i64::MAX);
+            Some((from, until, u32::try_from(row).ok()?))
+        });
+        if self.known.len() >= REMEMBERED {
+            self.known.clear();
+        }
+        self.known.insert((process_id, address), found);
+        Some(found?.2)
+    }
+}
