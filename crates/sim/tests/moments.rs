@@ -49,13 +49,26 @@ fn keys_and_focus_of_a_stall() {
     let changes = moments(&run, "focus");
     let focus = &run.tables.focus;
     // Whoever had the focus first had it when the trace began.
-    assert_eq!(focus.len(), changes.len() + 1);
     assert!(!focus.starts_at_event[0] && focus.start_ns[0] == 0);
-    for (row, (at, process, _)) in changes.iter().enumerate() {
-        assert!(is_at(focus.start_ns[row + 1], *at));
-        assert_eq!(focus.end_ns[row], focus.start_ns[row + 1]);
-        assert_eq!(Some(focus.process_id[row + 1]), *process);
-        let name = (focus.process_row.get(row + 1))
+    assert!(is_at(focus.end_ns[0], changes[0].0));
+    // The idle process stands for nobody.
+    let somebodys = |change: &(i64, Option<u32>, Option<u64>)| change.1 != Some(0);
+    assert_eq!(
+        focus.len(),
+        1 + changes.iter().filter(|c| somebodys(c)).count()
+    );
+    let ends = changes[1..]
+        .iter()
+        .map(|change| change.0)
+        .chain([run.duration()]);
+    let held = changes
+        .iter()
+        .zip(ends)
+        .filter(|(change, _)| somebodys(change));
+    for (row, ((at, process, _), end)) in (1..).zip(held) {
+        assert!(is_at(focus.start_ns[row], *at) && is_at(focus.end_ns[row], end));
+        assert_eq!(Some(focus.process_id[row]), *process);
+        let name = (focus.process_row.get(row))
             .and_then(|row| run.tables.processes.image_name.get(row as usize));
         assert!(name.is_some());
     }

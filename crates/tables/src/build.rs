@@ -3,34 +3,41 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arrow_array::RecordBatch;
 use etl::{BufferReader, BufferRef, CpuStream, Damage, Event, HeaderKind, Segment, Trace, le};
+use events::Decoder;
 use events::kernel::Class;
 use rayon::prelude::*;
 
 use crate::cpus::{NUMA_NODE, PROCESSOR_GROUP, PROCESSOR_NUMBER, PROCESSORS};
 use crate::disk_io::DiskStarts;
+use crate::event_rows::decoder_of;
+use crate::file_io::FileEvents;
 use crate::images::IMAGE_ID;
 use crate::intervals::span_of;
 use crate::join::Join;
 use crate::kept::{Kept, in_time_order};
 use crate::marks::MARK;
 use crate::packets::Fragments;
+use crate::priorities::is_priority;
 use crate::provider_events;
 use crate::scheduling::Scheduling;
 use crate::schema::Rows;
 use crate::slices::Slices;
 use crate::stack_index::{StackEvents, StackIndex};
 use crate::threads::{SERVICE, SET_NAME};
+use crate::trackers::FileTracker;
 use crate::unreadable::{Unreadable, UnreadableEvents};
 use crate::volumes::{SYS_CONFIG_EX, VOLUME_MAPPING};
 use crate::world::World;
 use crate::{
-    ContextSwitches, CpuRuns, Cpus, Damages, DiskIo, Focus, HardFaults, Images, Input, Interrupts,
-    Marks, Nullable, Packets, ProcessFreezes, ProcessTracker, Processes, ReadyThreads, Samples,
-    Sessions, Stacks, SystemConfig, TableSchema, Threads, TimerRequests, Volumes,
+    ContextSwitches, CpuRuns, Cpus, Damages, DiskIo, Events, FileIo, Focus, HardFaults, Images,
+    Input, Interrupts, Marks, Network, Nullable, Packets, Priorities, ProcessFreezes,
+    ProcessTracker, Processes, ReadyThreads, Samples, Sessions, Stacks, SystemConfig, TableSchema,
+    Threads, TimerRequests, Volumes,
 };
 
 /// Declares [`Table`] and how a [`Tables`] gives a table's batches.
@@ -83,6 +90,7 @@ macro_rules! tables {
         pub(crate) struct Slice {
             $(pub(crate) $event_field: $event,)+
             pub(crate) disk_starts: DiskStarts,
+            pub(crate) file_events: FileEvents,
             /// Where it ends.
             end_ns: i64,
         }
@@ -108,9 +116,14 @@ macro_rules! tables {
                     .iter_mut()
                     .map(|stream| before(&mut stream.disk_starts, end_ns))
                     .collect();
+                let mut file_events: Vec<FileEvents> = streams
+                    .iter_mut()
+                    .map(|stream| before(&mut stream.file_events, end_ns))
+                    .collect();
                 rayon::scope(|scope| {
                     $(scope.spawn(|_| slice.$event_field = together(&mut $event_field));)+
                     scope.spawn(|_| slice.disk_starts = together(&mut disk_starts));
+                    scope.spawn(|_| slice.file_events = together(&mut file_events));
                 });
                 slice
             }
@@ -118,6 +131,8 @@ macro_rules! tables {
             /// Joins all rows but those of scheduling.
             fn join(&mut self, joiners: &mut Joiners, world: &World<'_>) {
                 joiners.disk_io.starts = std::mem::take(&mut self.disk_starts);
+                let file_events = std::mem::take(&mut self.file_events);
+                self.file_io = joiners.file_io.take(file_events, world);
                 rayon::scope(|scope| {
                     $(if !self.$event_field.is_empty() {
                         let (rows, state) = (&mut self.$event_field, &mut joiners.$event_field);
@@ -213,10 +228,14 @@ tables! {
         Interrupts: interrupts,
         DiskIo: disk_io,
         HardFaults: hard_faults,
+        FileIo: file_io,
+        Network: network,
+        Priorities: priorities,
         Packets: packets,
         Input: input,
         TimerRequests: timer_requests,
         Marks: marks,
+        Events: events,
     }
     lifetimes {
         Processes: processes,
@@ -275,6 +294,12 @@ pub struct Tables {
     pub disk_io: Vec<DiskIo>,
     /// Hard page faults, per CPU.
     pub hard_faults: Vec<HardFaults>,
+    /// Operations on files, per CPU.
+    pub file_io: Vec<FileIo>,
+    /// What TCP and UDP sent and received, per CPU.
+    pub network: Vec<Network>,
+    /// Changes of priorities, per CPU.
+    pub priorities: Vec<Priorities>,
     /// Captured packets, per CPU.
     pub packets: Vec<Packets>,
     /// Input of the user, per CPU.
@@ -283,6 +308,8 @@ pub struct Tables {
     pub timer_requests: Vec<TimerRequests>,
     /// Marks, per CPU.
     pub marks: Vec<Marks>,
+    /// What any provider says, per CPU.
+    pub events: Vec<Events>,
     /// Processes.
     pub processes: Processes,
     /// Threads.
@@ -485,15 +512,20 @@ fn run<E: Send>(
         first = join(streams, trace, plan.whole, &mut unreadable);
     }
     if !plan.events.is_empty() {
+        let metadata = std::mem::take(&mut first.metadata);
+        let decoder =
+            (plan.events.has(Table::Events)).then(|| Arc::new(decoder_of(trace, metadata)));
         let tables = &first.tables;
         let world = World::new(
             &tables.processes,
             &tables.threads,
             &tables.images,
             &first.stacks,
+            &first.files,
             first.sampling_interval_ns,
         );
-        let streams = events(trace, captured, plan, &world, &progress, take)?;
+        let slices = Slices::new(trace, plan.events, decoder);
+        let streams = events(slices, captured, plan, &world, &progress, take)?;
         first.tables.damage = Damage::default();
         for stream in streams {
             first.tables.damage.merge(stream.damage);
@@ -518,14 +550,13 @@ fn run<E: Send>(
 /// The pass that makes the rows of events. While one slice is joined and given away, the next is
 /// read.
 fn events<E: Send>(
-    trace: &Trace,
+    mut slices: Slices<'_>,
     mut captured: Packets,
     plan: Plan,
     world: &World<'_>,
     progress: &(dyn Fn(u64) -> bool + Sync),
     take: &mut (dyn FnMut(Part) -> Result<(), E> + Send),
 ) -> Result<Vec<Stream>, StreamError<E>> {
-    let mut slices = Slices::new(trace, plan.events);
     let mut joiners = Joiners::default();
     let mut scheduling: Option<Scheduling> = None;
     let mut next = slices.next(progress)?;
@@ -555,6 +586,13 @@ fn events<E: Send>(
         taken.map_err(StreamError::Taker)?;
         next = read?;
     }
+    if plan.events.has(Table::FileIo) {
+        let rest = Slice {
+            file_io: joiners.file_io.finish(slices.last_ns(), world),
+            ..Slice::default()
+        };
+        take(Part::Slice(rest)).map_err(StreamError::Taker)?;
+    }
     if let Some(scheduling) = scheduling.filter(|_| plan.runs) {
         let runs = scheduling.finish(slices.last_ns(), world);
         take(Part::Runs(runs)).map_err(StreamError::Taker)?;
@@ -567,6 +605,9 @@ fn events<E: Send>(
 struct Pass {
     tables: Tables,
     stacks: StackIndex,
+    files: FileTracker,
+    /// Buffers in which the trace says what its events mean.
+    metadata: Vec<BufferRef>,
     sampling_interval_ns: Option<i64>,
 }
 
@@ -591,6 +632,8 @@ fn join(
         &tables.volumes,
         unreadable,
     );
+    let names = kept(|s| &s.file_names);
+    let files = FileTracker::read(&names, &tables.volumes, unreadable);
     let processes = ProcessTracker::new(&tables.processes);
     let (span, focus) = (span_of(trace), kept(|s| &s.focus));
     tables.focus = Focus::build(&focus, span, &processes, unreadable);
@@ -602,13 +645,17 @@ fn join(
     }
     let intervals = streams.iter().filter_map(|s| s.sampling_interval);
     let sampling_interval_ns = intervals.min().map(|(_, interval)| interval);
+    let mut metadata = Vec::new();
     for stream in streams {
         tables.damage.merge(stream.damage);
         unreadable.merge(stream.unreadable);
+        metadata.extend(stream.metadata);
     }
     Pass {
+        metadata,
         tables,
         stacks,
+        files,
         sampling_interval_ns,
     }
 }
@@ -649,6 +696,8 @@ impl Plan {
                 Table::ContextSwitches => &[],
                 Table::Interrupts => &[Table::Images],
                 Table::HardFaults
+                | Table::Network
+                | Table::Priorities
                 | Table::Packets
                 | Table::Input
                 | Table::TimerRequests
@@ -661,6 +710,12 @@ impl Plan {
                 ],
             };
             with.iter().for_each(|table| whole.add(*table));
+            if matches!(table, Table::DiskIo | Table::HardFaults | Table::FileIo) {
+                whole.0 |= Wanted::FILE_NAMES;
+            }
+            if *table == Table::Events {
+                whole.0 |= Wanted::METADATA;
+            }
         }
         let runs = events.has(Table::CpuRuns);
         let schedules = runs || events.has(Table::ReadyThreads);
@@ -719,6 +774,11 @@ fn together<T: Rows>(parts: &mut Vec<T>) -> T {
 pub(crate) struct Wanted(u32);
 
 impl Wanted {
+    /// The names of files, which are of no table but of rows of several.
+    const FILE_NAMES: u32 = 1 << 31;
+    /// Where the trace says what its events mean.
+    const METADATA: u32 = 1 << 30;
+
     fn add(&mut self, table: Table) {
         self.0 |= 1 << table as u32;
     }
@@ -744,6 +804,14 @@ pub(crate) struct Stream {
     hard_faults: HardFaults,
     packets: Packets,
     fragments: Fragments,
+    file_io: FileIo,
+    file_events: FileEvents,
+    events: Events,
+    /// Knows what events mean, if they are wanted.
+    decoder: Option<Arc<Decoder>>,
+    metadata: Vec<BufferRef>,
+    network: Network,
+    priorities: Priorities,
     input: Input,
     timer_requests: TimerRequests,
     marks: Marks,
@@ -758,6 +826,7 @@ pub(crate) struct Stream {
     images: Kept,
     image_ids: Kept,
     volumes: Kept,
+    file_names: Kept,
     focus: Kept,
     process_freezes: Kept,
     system_config: Kept,
@@ -767,6 +836,14 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
+    /// A stream whose events are decoded too, if there is a decoder.
+    pub(crate) fn decoding(decoder: Option<Arc<Decoder>>) -> Stream {
+        Stream {
+            decoder,
+            ..Stream::default()
+        }
+    }
+
     fn read(
         stream: &CpuStream<'_>,
         segments: &[Segment],
@@ -796,8 +873,13 @@ impl Stream {
         let header = segments[usize::from(buffer.segment)].header.as_ref();
         // Where the header is unreadable, a present-day system is likelier than an old one.
         let system = header.map_or((10, 0), |header| header.os_version);
+        let mut has_metadata = false;
         for event in reader.read(buffer) {
+            has_metadata |= wanted.0 & Wanted::METADATA != 0 && events::is_metadata(&event);
             self.take(&event, wanted, system);
+        }
+        if has_metadata {
+            self.metadata.push(*buffer);
         }
     }
 
@@ -826,8 +908,13 @@ impl Stream {
             0x0501..=0x0504 | SET_NAME => Table::Threads,
             0x0B00..=0x0BFF => return self.take_machine(hook, event, wanted),
             MARK => Table::Marks,
+            0x0440..=0x0451 => Table::FileIo,
+            0x0400 | 0x0420 | 0x0423 | 0x0424 => return self.take_file_name(hook, event, wanted),
+            0x060A..=0x0610 | 0x0612 | 0x061A..=0x0620 | 0x0622 => Table::Network,
+            0x080A | 0x080B | 0x081A | 0x081B => Table::Network,
+            _ if is_priority(hook) => Table::Priorities,
             0x030A | 0x1402..=0x1404 | 0x140A => Table::Images,
-            _ => return,
+            _ => return self.take_any(event),
         };
         if !wanted.has(table) {
             return;
@@ -847,6 +934,9 @@ impl Stream {
             Table::Images => self.images.push(hook, event),
             Table::Stacks => self.stacks.push(hook, event),
             Table::Marks => self.marks.push_kernel(event),
+            Table::FileIo => self.file_events.push(event),
+            Table::Network => self.network.push_kernel(hook, event),
+            Table::Priorities => self.priorities.push_kernel(hook, event),
             _ => Some(()),
         };
         if read.is_none() {
@@ -862,6 +952,13 @@ impl Stream {
         };
         let set = (event.time_ns(), i64::from(interval) * 100);
         self.sampling_interval.get_or_insert(set);
+    }
+
+    /// Keeps what names a file.
+    fn take_file_name(&mut self, hook: u16, event: &Event<'_>, wanted: Wanted) {
+        if wanted.0 & Wanted::FILE_NAMES != 0 {
+            self.file_names.push(hook, event);
+        }
     }
 
     /// Keeps what the kernel says about the machine.
@@ -885,10 +982,11 @@ impl Stream {
     /// Keeps what the merge step of Windows' tools says about images, volumes and the machine.
     fn take_metadata(&mut self, event: &Event<'_>, wanted: Wanted) {
         if event.descriptor().is_some() {
+            self.take_any(event);
             return self.take_provider_event(event, wanted);
         }
         if !is_classic(event) {
-            return;
+            return self.take_any(event);
         }
         let (Some(guid), Some(opcode)) = (event.guid(), event.opcode()) else {
             return;
@@ -896,12 +994,22 @@ impl Stream {
         if guid == IMAGE_ID && wanted.has(Table::Images) {
             self.image_ids.push(opcode.into(), event);
         } else if guid == SYS_CONFIG_EX {
-            if opcode == VOLUME_MAPPING && wanted.has(Table::Images) {
+            let maps = wanted.has(Table::Images) || wanted.0 & Wanted::FILE_NAMES != 0;
+            if opcode == VOLUME_MAPPING && maps {
                 self.volumes.push(opcode.into(), event);
             }
             if wanted.has(Table::SystemConfig) {
                 self.system_config.push(opcode.into(), event);
             }
+        } else if guid != IMAGE_ID && !events::is_metadata(event) {
+            self.take_any(event);
+        }
+    }
+
+    /// Puts an event that is of no kernel table among the decoded ones, if they are wanted.
+    fn take_any(&mut self, event: &Event<'_>) {
+        if let Some(decoder) = &self.decoder {
+            self.events.push(event, decoder);
         }
     }
 
@@ -920,6 +1028,8 @@ impl Stream {
             Table::Input => self.input.push(event),
             Table::TimerRequests => self.timer_requests.push(event),
             Table::Marks => self.marks.push_uiforetw(event),
+            Table::Network => self.network.push_provider(event),
+            Table::Priorities => self.priorities.push_provider(event),
             Table::Packets => self.fragments.take(event, &mut self.packets),
             _ => Some(()),
         };

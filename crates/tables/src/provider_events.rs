@@ -5,6 +5,7 @@ use events::{Fields, Value, built_in};
 
 use crate::Table;
 use crate::kept::KeptEvent;
+use crate::network::is_network;
 
 pub(crate) const WIN32K: Guid = guid(0x8c416c79_d49b_4f01_a467_e56d3aa8234c);
 pub(crate) const KERNEL_PROCESS: Guid = guid(0x22fb2cd6_0e7b_422b_a0c7_2fad1fd0e716);
@@ -36,6 +37,8 @@ pub(crate) fn table_of(provider: Guid, id: u16) -> Option<Table> {
         (WIN32K, 26 | 258 | 259) => Table::Focus,
         (WIN32K, 63 | 72 | 73 | 79..=82 | 88 | 92 | 93) | (MULTI_INPUT, 400..=404) => Table::Input,
         (KERNEL_PROCESS, 11 | 12) => Table::ProcessFreezes,
+        (KERNEL_PROCESS, 7..=10) => Table::Priorities,
+        (KERNEL_NETWORK, id) if is_network(id) => Table::Network,
         (KERNEL_POWER, 63 | 95) => Table::TimerRequests,
         (MULTI_MAIN, 102 | 104..=107 | 114 | 116..=119) | (MULTI_WORKER, 102) => Table::Marks,
         (NDIS_PACKET_CAPTURE, 1001) | (PKTMON, 160 | 170) => Table::Packets,

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::column::Nullable;
 use crate::stack_index::StackIndex;
-use crate::trackers::{ImageTracker, ProcessTracker, ThreadTracker};
+use crate::trackers::{FileTracker, ImageTracker, ProcessTracker, ThreadTracker};
 use crate::{Images, Processes, Threads};
 
 /// What lived during the whole trace.
@@ -15,6 +15,8 @@ pub(crate) struct World<'t> {
     image_table: &'t Images,
     /// The stacks of events.
     pub(crate) stacks: &'t StackIndex,
+    /// What keys of files meant.
+    pub(crate) files: &'t FileTracker,
     /// Time between a CPU's samples, as the session was set up.
     pub(crate) sampling_interval_ns: Option<i64>,
 }
@@ -37,6 +39,7 @@ impl<'t> World<'t> {
         threads: &'t Threads,
         images: &'t Images,
         stacks: &'t StackIndex,
+        files: &'t FileTracker,
         sampling_interval_ns: Option<i64>,
     ) -> World<'t> {
         World {
@@ -45,6 +48,7 @@ impl<'t> World<'t> {
             images: ImageTracker::new(images),
             image_table: images,
             stacks,
+            files,
             sampling_interval_ns,
         }
     }

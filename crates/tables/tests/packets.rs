@@ -32,7 +32,7 @@ fn packets_of(events: &[(u16, i64, &str, u16, u64, Vec<u8>)]) -> Packets {
         processors: 2,
         ..Session::default()
     };
-    let mut log = Writer::new(std::io::Cursor::default(), session).unwrap();
+    let mut log = Writer::new(std::io::Cursor::new(Vec::new()), session).unwrap();
     for (cpu, time, provider, id, keyword, payload) in events {
         let descriptor = Descriptor {
             id: *id,
@@ -333,7 +333,7 @@ fn a_capture_beside_a_trace_shares_its_time() {
         start: (EPOCH + BEGIN as i64 - 1) * 10_000_000,
         ..Session::default()
     };
-    let mut log = Writer::new(std::io::Cursor::default(), session).unwrap();
+    let mut log = Writer::new(std::io::Cursor::new(Vec::new()), session).unwrap();
     let descriptor = Descriptor {
         id: 1001,
         keyword: ETHERNET | SEND | START | END,
