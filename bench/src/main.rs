@@ -6,6 +6,7 @@
 mod load;
 mod process;
 mod unit;
+mod views;
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -23,13 +24,19 @@ const ROUNDS: usize = 7;
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome<()> {
+    let mut report = String::new();
+    if std::env::args().skip(1).eq(["views"]) {
+        views::kernels(&mut report)?;
+        print(&report);
+        return Ok(());
+    }
     let mut args = std::env::args().skip(1).map(PathBuf::from);
     let (Some(laglab), Some(scratch), Some(data)) = (args.next(), args.next(), args.next()) else {
-        return Err("usage: bench LAGLAB SCRATCH_FOLDER DATA_FOLDER [PEERS_PYTHON]".into());
+        let usage = "usage: bench LAGLAB SCRATCH_FOLDER DATA_FOLDER [PEERS_PYTHON], or bench views";
+        return Err(usage.into());
     };
     let python = args.next();
     fs::create_dir_all(&scratch)?;
-    let mut report = String::new();
     // Other programs first: the peak memory that the system accounts to a child includes what this
     // process held when it was started.
     let files = load::files(&mut report, &laglab, &scratch)?;
@@ -40,6 +47,7 @@ fn main() -> Outcome<()> {
     }
     reading(&mut report, &laglab, &scratch, &data)?;
     decompression(&mut report, &data)?;
+    views::kernels(&mut report)?;
     print(&report);
     Ok(())
 }
@@ -50,13 +58,22 @@ fn print(report: &str) {
 }
 
 /// Median seconds of each task, all run in turn.
-fn medians<const N: usize>(mut tasks: [&mut dyn FnMut(); N]) -> [f64; N] {
+fn medians<const N: usize>(tasks: [&mut dyn FnMut(); N]) -> [f64; N] {
+    let start = Instant::now();
+    medians_by(|| start.elapsed().as_secs_f64(), tasks)
+}
+
+/// The same by another clock, which tells seconds.
+fn medians_by<const N: usize>(
+    clock: impl Fn() -> f64,
+    mut tasks: [&mut dyn FnMut(); N],
+) -> [f64; N] {
     let mut times = [const { Vec::new() }; N];
     for _ in 0..ROUNDS {
         for (task, times) in tasks.iter_mut().zip(&mut times) {
-            let start = Instant::now();
+            let start = clock();
             task();
-            times.push(start.elapsed().as_secs_f64());
+            times.push(clock() - start);
         }
     }
     times.map(|mut times| {

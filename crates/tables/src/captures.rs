@@ -10,10 +10,10 @@ use pcap_parser::pcapng::{Block, EnhancedPacketBlock, InterfaceDescriptionBlock,
 use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{PcapBlockOwned, PcapError, create_reader};
 
-use crate::Packets;
 use crate::frame::Link;
 use crate::packets::{Direction, Packet, PacketSource};
 use crate::schema::Rows;
+use crate::{Packets, StoreError};
 
 /// A capture file cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +45,7 @@ const MAGICS: [[u8; 4]; 5] = [
 ];
 
 /// Whether a file begins as a capture does; one that cannot be read does not.
-pub(crate) fn is_capture(file: &Path) -> bool {
+fn is_capture(file: &Path) -> bool {
     let mut magic = [0; 4];
     let read = File::open(file).and_then(|mut file| file.read_exact(&mut magic));
     read.is_ok() && MAGICS.contains(&magic)
@@ -57,6 +57,26 @@ const LARGEST_BLOCK: usize = 16 << 20;
 
 /// Nanoseconds from 1601 to 1970.
 const UNIX_EPOCH_NS: i128 = 11_644_473_600_000_000_000;
+
+/// A trace, and the captures of packets beside it.
+pub(crate) struct Opened {
+    pub(crate) trace: Trace,
+    pub(crate) captures: Vec<PathBuf>,
+}
+
+/// Opens what the files make together.
+///
+/// # Errors
+/// If they cannot be read or are no trace.
+pub(crate) fn open(files: &[PathBuf]) -> Result<Opened, StoreError> {
+    let (captures, logs): (Vec<PathBuf>, Vec<PathBuf>) =
+        files.iter().cloned().partition(|file| is_capture(file));
+    let trace = match logs.is_empty() && !captures.is_empty() {
+        true => trace_of(&captures)?,
+        false => etl::open(&logs)?,
+    };
+    Ok(Opened { trace, captures })
+}
 
 /// The packets of all captures, in the order of time; times count from the trace's start, by UTC.
 /// Reading a file ends at the first block that makes no sense: what was read until there is sound.
@@ -82,7 +102,7 @@ pub(crate) fn read(files: &[PathBuf], trace: &Trace) -> Result<Packets, CaptureE
 ///
 /// # Errors
 /// If a file cannot be read or is no capture.
-pub(crate) fn trace_of(files: &[PathBuf]) -> Result<Trace, CaptureError> {
+fn trace_of(files: &[PathBuf]) -> Result<Trace, CaptureError> {
     let (mut first, mut last) = (i128::MAX, i128::MIN);
     for file in files {
         walk(file, &mut |_, unix_ns| {

@@ -108,7 +108,7 @@ pub use samples::{Samples, SamplesView};
 pub use schema::{ColumnSchema, TableSchema, WrongType};
 pub use sessions::{Sessions, SessionsView};
 pub use stacks::{Stacks, StacksView};
-pub use store::{Cache, Chunk, Store, StoreError, StoredTable};
+pub use store::{Cache, CacheFolder, CacheUsage, Chunk, Store, StoreError, StoredTable};
 pub use system_config::{SystemConfig, SystemConfigView};
 pub use threads::{Threads, ThreadsView};
 pub use timer_requests::{TimerRequestKind, TimerRequests, TimerRequestsView};

@@ -1,5 +1,6 @@
 //! The command line: its commands, and what their outcomes mean to the caller.
 
+mod cache;
 mod completions;
 mod events;
 mod explain;
@@ -57,6 +58,8 @@ enum Command {
     Trim(Box<trim::Args>),
     /// Make a trace whose truth is known, with a model of Windows
     Simulate(Box<simulate::Args>),
+    /// Where tables are kept for the next question, and how much that is
+    Cache(cache::Args),
     /// A completion script for your shell
     Completions(completions::Args),
 }
@@ -106,6 +109,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Events(args) => events::run(args, cli.json),
         Command::Trim(args) => trim::run(args, cli.json),
         Command::Simulate(args) => simulate::run(args, cli.json),
+        Command::Cache(args) => cache::run(args, cli.json),
         Command::Completions(args) => completions::run(args, cli.json),
     };
     match outcome {
@@ -140,6 +144,12 @@ fn say_what_was_skipped(trace: &Trace, walk: &Damage) {
 
 /// Says one line on stderr.
 fn complain(what: &str, code: u8) -> ExitCode {
+    say(what);
+    ExitCode::from(code)
+}
+
+/// Says one line on stderr, which is no reason to stop.
+fn say(what: &str) {
     use io::Write;
     // There is nobody to tell if stderr is closed.
     let _ = writeln!(
@@ -147,7 +157,6 @@ fn complain(what: &str, code: u8) -> ExitCode {
         "laglab: {}",
         crate::output::Printable(what)
     );
-    ExitCode::from(code)
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! Opening the traces that a command is given.
 
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use etl::Trace;
 use tables::{Cache, Options, Store, StoreError, StoredTable, Table};
 
-use super::Failure;
+use super::{Failure, cache, say};
 use crate::watch::Watch;
 
 /// The traces a command reads.
@@ -43,10 +44,11 @@ impl TabledTrace {
     pub(crate) fn open(&self) -> Result<TraceTables, Failure> {
         let cache = match self.no_cache {
             true => Cache::Off,
-            false => Cache::Off,
+            false => cache::chosen()?,
         };
         Ok(TraceTables {
             store: Store::open(&self.files.paths, cache)?,
+            warned: Once::new(),
         })
     }
 }
@@ -54,6 +56,7 @@ impl TabledTrace {
 /// The tables of a trace, made with progress on stderr and until Ctrl-C.
 pub(crate) struct TraceTables {
     pub(crate) store: Store,
+    warned: Once,
 }
 
 impl TraceTables {
@@ -76,7 +79,12 @@ impl TraceTables {
         let options = Options {
             progress: &progress,
         };
-        Ok(make(options)?)
+        let made = make(options)?;
+        drop(watch);
+        if let Some(warning) = self.store.warning() {
+            self.warned.call_once(|| say(warning));
+        }
+        Ok(made)
     }
 }
 

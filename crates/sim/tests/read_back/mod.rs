@@ -284,6 +284,49 @@ pub(crate) fn assert_trace_tells_the_truth(run: &Run) {
     assert_routines_agree(run);
     assert_watched_threads_agree(run, &stays);
     assert_processor_time_agrees(run, &stays);
+    assert_runs_agree(run, &stays);
+}
+
+/// The runs of the tables are the threads' stays, and know the ready waits of watched threads.
+fn assert_runs_agree(run: &Run, stays: &[Stay]) {
+    let runs = &run.tables.cpu_runs;
+    // At the very beginning the harness tells no switch from a stay that was there before.
+    let switched = |row: &usize| runs.starts_at_switch[*row] && runs.start_ns[*row] > 0;
+    let mut found: Vec<_> = (0..runs.len())
+        .filter(switched)
+        .map(|row| (runs.start_ns[row], runs.cpu[row], runs.thread_id[row]))
+        .collect();
+    let mut expected: Vec<_> = stays
+        .iter()
+        .filter(|stay| stay.from > 0)
+        .map(|stay| (stay.from, stay.cpu, stay.thread))
+        .collect();
+    found.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+    let processes = run.process_of_threads();
+    for row in 0..runs.len() {
+        let process = processes[&runs.thread_id[row]];
+        assert_eq!(runs.process_id.get(row), Some(process));
+    }
+    for watched in list(&run.truth["watched_threads"]) {
+        let id = number(&watched["thread_id"]) as u32;
+        let rows = || (0..runs.len()).filter(|row| runs.thread_id[*row] == id);
+        let ready = || rows().filter_map(|row| runs.ready_ns.get(row));
+        assert_eq!(ready().count() as i64, number(&watched["ready_waits"]));
+        assert_eq!(ready().sum::<i64>(), number(&watched["ready_ns"]));
+        for wait in list(&watched["longest_ready_waits"]) {
+            let (ran, length) = (number(&wait["ran_ns"]), number(&wait["ready_ns"]));
+            let row = rows()
+                .find(|row| runs.start_ns[*row] == ran)
+                .expect("it ran");
+            assert_eq!(runs.ready_ns.get(row), Some(length));
+            assert_eq!(
+                runs.priority.get(row).map(i64::from),
+                wait["priority"].as_i64()
+            );
+        }
+    }
 }
 
 fn assert_switches_and_samples_agree(run: &Run, stays: &[Stay]) {
@@ -313,8 +356,8 @@ fn assert_switches_and_samples_agree(run: &Run, stays: &[Stay]) {
 
 /// Routines agree exactly, but for the clock's handling in the midst of them, which is not logged.
 fn assert_routines_agree(run: &Run) {
-    // Count, and nanoseconds with and without what ran inside.
-    type Sums = BTreeMap<String, (i64, i64, i64)>;
+    // Count, nanoseconds with and without what ran inside, and pieces.
+    type Sums = BTreeMap<String, (i64, i64, i64, i64)>;
     let mut found = Sums::new();
     for rows in &run.tables.interrupts {
         for row in 0..rows.len() {
@@ -326,6 +369,7 @@ fn assert_routines_agree(run: &Run) {
             sums.0 += 1;
             sums.1 += rows.duration_ns.get(row).expect("known");
             sums.2 += rows.exclusive_ns.get(row).expect("known");
+            sums.3 += i64::from(rows.fragments.get(row).expect("known"));
         }
     }
     let mut expected = Sums::new();
@@ -336,6 +380,7 @@ fn assert_routines_agree(run: &Run) {
         sums.0 += number(&routine["count"]);
         sums.1 += number(&routine["inclusive_ns"]);
         sums.2 += number(&routine["exclusive_ns"]);
+        sums.3 += number(&routine["fragments"]);
     }
     let clock: i64 = (list(&run.truth["processors"]).iter())
         .map(|cpu| number(&cpu["clock_ns"]))
@@ -343,6 +388,7 @@ fn assert_routines_agree(run: &Run) {
     assert!(found.keys().eq(expected.keys()));
     for ((kind, found), expected) in found.iter().zip(expected.values()) {
         assert_eq!((found.0, found.1), (expected.0, expected.1), "{kind}");
+        assert_eq!(found.3, expected.3, "pieces of {kind}");
         assert!((0..=clock).contains(&(found.2 - expected.2)), "{kind}");
     }
 }

@@ -1,0 +1,365 @@
+//! Runs on logs written for the purpose: each case of what may come between a thread's runs.
+
+use std::io::Cursor;
+
+use etl::Trace;
+use etl::write::{KernelEvent, Session, Writer};
+use tables::{CpuRuns, Options, Table, Tables};
+
+/// States of a thread that leaves its CPU.
+const READY: u8 = 1;
+const WAITING: u8 = 5;
+
+/// Writes a trace with a 10 MHz clock that starts at 0: one tick is 100 ns.
+struct Log(Writer<Cursor<Vec<u8>>>);
+
+/// A context switch: who leaves in which state, who comes.
+struct Switch {
+    cpu: u16,
+    at: i64,
+    old: u32,
+    state: u8,
+    new: u32,
+}
+
+impl Log {
+    fn new() -> Log {
+        let session = Session {
+            processors: 2,
+            os_version: (10, 0),
+            ..Session::default()
+        };
+        Log(Writer::new(Cursor::default(), session).unwrap())
+    }
+
+    fn kernel(&mut self, cpu: u16, time: i64, hook: u16, version: u8, payload: &[u8]) -> &mut Self {
+        let event = KernelEvent {
+            hook,
+            version,
+            time,
+            thread: None,
+        };
+        self.0.kernel(cpu, event, payload).unwrap();
+        self
+    }
+
+    /// Version 4: priorities 9 in and 8 out, rank or C-state 2, 7 quantum units of 1024 cycles.
+    fn switch(&mut self, switch: Switch) -> &mut Self {
+        let Switch {
+            cpu,
+            at,
+            old,
+            state,
+            new,
+        } = switch;
+        let mut payload = [new.to_le_bytes(), old.to_le_bytes()].concat();
+        payload.extend([9, 8, 2, 0, 6, 0, state, 1]);
+        payload.extend(3u32.to_le_bytes());
+        payload.extend(7i32.to_le_bytes());
+        self.kernel(cpu, at, 0x0524, 4, &payload)
+    }
+
+    fn ready(&mut self, cpu: u16, at: i64, thread: u32, by_dpc: bool) -> &mut Self {
+        let mut payload = thread.to_le_bytes().to_vec();
+        payload.extend([1, 2, u8::from(by_dpc), 0]);
+        self.kernel(cpu, at, 0x0532, 2, &payload)
+    }
+
+    fn thread(&mut self, at: i64, process: u32, thread: u32) -> &mut Self {
+        let mut payload = [process.to_le_bytes(), thread.to_le_bytes()].concat();
+        payload.extend([0; 56]);
+        payload.extend([0; 8]);
+        payload.extend([0; 2]);
+        self.kernel(0, at, 0x0503, 3, &payload)
+    }
+
+    fn runs(self) -> CpuRuns {
+        let bytes = self.0.finish().unwrap().into_inner();
+        let trace = Trace::from_sources(vec![("written".into(), Box::new(bytes))]).unwrap();
+        let tables: Tables = tables::build(&trace, Table::ALL, Options::default()).unwrap();
+        assert_eq!(tables.unreadable, []);
+        tables.cpu_runs
+    }
+}
+
+/// The row of the run of a thread that begins at a tick.
+fn run(runs: &CpuRuns, thread: u32, tick: i64) -> usize {
+    let is = |row: &usize| runs.thread_id[*row] == thread && runs.start_ns[*row] == tick * 100;
+    (0..runs.len()).find(is).expect("the run")
+}
+
+#[test]
+fn a_wait_is_split_where_the_thread_became_ready() {
+    let mut log = Log::new();
+    log.thread(0, 77, 7).thread(0, 88, 8);
+    let switch = |at, old, state, new| Switch {
+        cpu: 0,
+        at,
+        old,
+        state,
+        new,
+    };
+    log.switch(switch(100, 0, 2, 7))
+        .switch(switch(200, 7, WAITING, 0))
+        .switch(switch(600, 0, 2, 8))
+        // 8 runs on the CPU while 7 is made ready there, twice: the last one counts.
+        .ready(0, 700, 7, true)
+        .ready(0, 750, 7, false)
+        .switch(switch(900, 8, WAITING, 7))
+        .switch(switch(950, 7, WAITING, 0));
+    let runs = log.runs();
+    let row = run(&runs, 7, 900);
+    assert_eq!(runs.process_id.get(row), Some(77));
+    assert_eq!(runs.previous_out_ns.get(row), Some(20_000));
+    assert_eq!(runs.readied_ns.get(row), Some(75_000));
+    assert_eq!(runs.ready_ns.get(row), Some(15_000));
+    assert_eq!(runs.waits_ns.get(row), Some(55_000));
+    assert_eq!(runs.since_last_ns.get(row), Some(70_000));
+    assert_eq!(runs.readying_thread_id.get(row), Some(8));
+    assert_eq!(runs.readying_process_id.get(row), Some(88));
+    assert_eq!(runs.readied_by_dpc.get(row), Some(false));
+    assert_eq!(runs.adjust_increment.get(row), Some(2));
+    assert_eq!(runs.previous_thread_id.get(row), Some(8));
+    assert_eq!(runs.cpu_ns[row], 5_000);
+    assert_eq!(
+        (runs.priority.get(row), runs.priority_out.get(row)),
+        (Some(9), Some(8))
+    );
+    // Byte 10 is a rank where a thread leaves, the C-state where the idle thread does.
+    assert_eq!(runs.rank_out.get(row), Some(2));
+    assert_eq!(runs.previous_c_state.get(row), None);
+    assert_eq!(runs.previous_c_state.get(run(&runs, 8, 600)), Some(2));
+    assert_eq!(runs.rank_out.get(run(&runs, 0, 200)), None);
+    assert_eq!(runs.remaining_quantum_out.get(row), Some(7));
+    assert_eq!(runs.previous_wait_reason.get(row), Some(6));
+    assert_eq!(runs.state_out.get(row), Some(WAITING));
+}
+
+#[test]
+fn who_lost_the_cpu_without_waiting_was_ready_all_the_time() {
+    let mut log = Log::new();
+    for (at, old, state, new) in [
+        (100, 0, 2, 7),
+        (200, 7, READY, 8),
+        (500, 8, WAITING, 7),
+        (600, 7, WAITING, 0),
+    ] {
+        log.switch(Switch {
+            cpu: 0,
+            at,
+            old,
+            state,
+            new,
+        });
+    }
+    let runs = log.runs();
+    let row = run(&runs, 7, 500);
+    assert_eq!(runs.ready_ns.get(row), Some(30_000));
+    assert_eq!(runs.waits_ns.get(row), Some(0));
+    assert_eq!(runs.readied_ns.get(row), None);
+    assert_eq!(runs.readying_thread_id.get(row), None);
+}
+
+#[test]
+fn a_wait_that_no_event_ends_is_not_ready_time() {
+    let mut log = Log::new();
+    for (at, old, state, new) in [
+        (100, 0, 2, 7),
+        (200, 7, WAITING, 0),
+        (500, 0, 2, 7),
+        (600, 7, WAITING, 0),
+    ] {
+        log.switch(Switch {
+            cpu: 0,
+            at,
+            old,
+            state,
+            new,
+        });
+    }
+    let runs = log.runs();
+    let row = run(&runs, 7, 500);
+    assert_eq!(runs.since_last_ns.get(row), Some(30_000));
+    assert_eq!(
+        (runs.ready_ns.get(row), runs.waits_ns.get(row)),
+        (None, None)
+    );
+}
+
+#[test]
+fn a_thread_may_be_readied_before_it_has_left() {
+    let mut log = Log::new();
+    // 7 runs on CPU 0 until 200; CPU 1 ends its wait at 190, before it has begun.
+    log.switch(Switch {
+        cpu: 0,
+        at: 100,
+        old: 0,
+        state: 2,
+        new: 7,
+    });
+    log.switch(Switch {
+        cpu: 0,
+        at: 200,
+        old: 7,
+        state: WAITING,
+        new: 0,
+    });
+    log.switch(Switch {
+        cpu: 0,
+        at: 260,
+        old: 0,
+        state: 2,
+        new: 7,
+    });
+    log.switch(Switch {
+        cpu: 0,
+        at: 300,
+        old: 7,
+        state: WAITING,
+        new: 0,
+    });
+    log.switch(Switch {
+        cpu: 1,
+        at: 150,
+        old: 0,
+        state: 2,
+        new: 8,
+    });
+    log.ready(1, 190, 7, false);
+    log.switch(Switch {
+        cpu: 1,
+        at: 400,
+        old: 8,
+        state: WAITING,
+        new: 0,
+    });
+    let runs = log.runs();
+    let row = run(&runs, 7, 260);
+    assert_eq!(runs.readied_ns.get(row), Some(19_000));
+    assert_eq!(runs.waits_ns.get(row), Some(0));
+    assert_eq!(runs.ready_ns.get(row), Some(6_000));
+    // The event does not belong to the run that it came in.
+    assert_eq!(runs.readied_ns.get(run(&runs, 7, 100)), None);
+}
+
+#[test]
+fn runs_at_the_ends_are_cut() {
+    let mut log = Log::new();
+    log.thread(50, 77, 7);
+    log.switch(Switch {
+        cpu: 0,
+        at: 100,
+        old: 7,
+        state: WAITING,
+        new: 8,
+    });
+    log.kernel(1, 1000, 0x0F22, 0, b"mark\0");
+    let runs = log.runs();
+    assert_eq!(runs.len(), 2);
+    let first = run(&runs, 7, 50);
+    assert_eq!(
+        (runs.starts_at_switch[first], runs.ends_at_switch[first]),
+        (false, true)
+    );
+    assert_eq!(runs.cpu_ns[first], 5_000);
+    assert_eq!(runs.priority.get(first), None);
+    assert_eq!(runs.ready_ns.get(first), None);
+    let last = run(&runs, 8, 100);
+    assert_eq!(
+        (runs.starts_at_switch[last], runs.ends_at_switch[last]),
+        (true, false)
+    );
+    assert_eq!(runs.end_ns[last], 100_000);
+    assert_eq!(
+        (runs.priority.get(last), runs.priority_out.get(last)),
+        (Some(9), None)
+    );
+}
+
+#[test]
+fn who_really_ran_is_told_by_the_switch_that_ends_the_run() {
+    let mut log = Log::new();
+    log.switch(Switch {
+        cpu: 0,
+        at: 100,
+        old: 8,
+        state: WAITING,
+        new: 0,
+    });
+    log.switch(Switch {
+        cpu: 1,
+        at: 150,
+        old: 9,
+        state: WAITING,
+        new: 0,
+    });
+    // 7 is announced, but 8 ran.
+    log.ready(0, 180, 7, false).ready(0, 190, 8, false);
+    log.switch(Switch {
+        cpu: 0,
+        at: 200,
+        old: 0,
+        state: 2,
+        new: 7,
+    });
+    log.switch(Switch {
+        cpu: 0,
+        at: 300,
+        old: 8,
+        state: WAITING,
+        new: 0,
+    });
+    log.switch(Switch {
+        cpu: 1,
+        at: 400,
+        old: 0,
+        state: 2,
+        new: 7,
+    });
+    log.switch(Switch {
+        cpu: 1,
+        at: 500,
+        old: 7,
+        state: WAITING,
+        new: 0,
+    });
+    let runs = log.runs();
+    let row = run(&runs, 8, 200);
+    assert_eq!(runs.planned_thread_id.get(row), Some(7));
+    // What the switch-in says is of 7; what is remembered of 8 is its own.
+    assert_eq!(runs.priority.get(row), None);
+    assert_eq!(runs.ready_ns.get(row), Some(1_000));
+    assert_eq!(runs.previous_out_ns.get(row), Some(10_000));
+    // 7 was ready until it really ran. It may have run unseen before.
+    let row = run(&runs, 7, 400);
+    assert_eq!(runs.ready_ns.get(row), Some(22_000));
+    assert_eq!(runs.planned_thread_id.get(row), None);
+    assert!(runs.ran_unseen[row]);
+    assert!(!runs.ran_unseen[run(&runs, 8, 200)]);
+}
+
+#[test]
+fn rows_are_sorted_by_their_end_over_all_cpus() {
+    let mut log = Log::new();
+    for at in (100..2000).step_by(10) {
+        let cpu = u16::from(at % 20 == 0);
+        let (old, new) = if at % 40 < 20 { (7, 0) } else { (0, 7) };
+        let thread = |id: u32| if id == 0 { 0 } else { id + u32::from(cpu) };
+        log.switch(Switch {
+            cpu,
+            at,
+            old: thread(old),
+            state: WAITING,
+            new: thread(new),
+        });
+    }
+    let runs = log.runs();
+    assert!(runs.end_ns.is_sorted());
+    for cpu in 0..2 {
+        let own: Vec<usize> = (0..runs.len())
+            .filter(|row| runs.cpu[*row] == cpu)
+            .collect();
+        let apart = |pair: &[usize]| runs.end_ns[pair[0]] == runs.start_ns[pair[1]];
+        assert!(own.windows(2).all(apart), "runs of a CPU follow each other");
+    }
+}

@@ -1,0 +1,57 @@
+//! A set of dense ids, as a filter.
+
+/// Ids that a filter lets pass, one bit each.
+#[derive(Clone, Debug)]
+pub struct IdSet {
+    bound: u32,
+    /// A bit per id, and one after the last for the unknown.
+    bits: Vec<u64>,
+}
+
+impl IdSet {
+    /// An empty set of ids below `bound`.
+    pub fn new(bound: u32) -> IdSet {
+        IdSet {
+            bound,
+            bits: vec![0; bound as usize / 64 + 1],
+        }
+    }
+
+    /// Adds an id. One at or beyond the bound, such as [`NULL_ID`](crate::NULL_ID), adds the
+    /// unknown.
+    pub fn insert(&mut self, id: u32) {
+        let bit = id.min(self.bound) as usize;
+        self.bits[bit / 64] |= 1 << (bit % 64);
+    }
+
+    /// The set with the ids added.
+    #[must_use]
+    pub fn with(mut self, ids: impl IntoIterator<Item = u32>) -> IdSet {
+        ids.into_iter().for_each(|id| self.insert(id));
+        self
+    }
+
+    /// Whether the id is in it; of an unknown one, whether the unknown is.
+    #[inline]
+    pub fn contains(&self, id: u32) -> bool {
+        let bit = id.min(self.bound) as usize;
+        self.bits[bit / 64] >> (bit % 64) & 1 == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NULL_ID;
+
+    #[test]
+    fn holds_what_was_added_and_the_unknown_only_if_asked() {
+        let set = IdSet::new(130).with([0, 63, 64, 129]);
+        let held: Vec<u32> = (0..200).filter(|id| set.contains(*id)).collect();
+        assert_eq!(held, [0, 63, 64, 129]);
+        assert!(!set.contains(NULL_ID));
+        let set = set.with([NULL_ID]);
+        assert!(set.contains(NULL_ID) && set.contains(130) && !set.contains(128));
+        assert!(!IdSet::new(0).contains(0));
+    }
+}

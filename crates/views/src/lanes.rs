@@ -1,0 +1,85 @@
+//! Which ids a timeline keeps apart.
+
+use crate::NULL_ID;
+
+/// One line of a timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Lane {
+    /// One id.
+    Id(u32),
+    /// All ids that are not shown on their own.
+    Other,
+    /// Rows whose id is unknown.
+    Unknown,
+}
+
+/// The lane of each id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lanes {
+    /// For every id, and one after the last for the unknown.
+    lane_of: Vec<u32>,
+    lanes: Vec<Lane>,
+}
+
+impl Lanes {
+    /// A lane for every id below `bound`. Right for some hundred ids (processes, CPUs).
+    pub fn every(bound: u32) -> Lanes {
+        Lanes {
+            lane_of: (0..=bound).collect(),
+            lanes: (0..bound).map(Lane::Id).chain([Lane::Unknown]).collect(),
+        }
+    }
+
+    /// A lane for each of these ids, and one for all others below `bound`. Right where there are
+    /// many (threads, stacks): a [`Pivot`](crate::Pivot) finds those that matter.
+    pub fn of(ids: &[u32], bound: u32) -> Lanes {
+        const OTHER: u32 = NULL_ID;
+        let mut lane_of = vec![OTHER; bound as usize + 1];
+        let mut lanes = Vec::new();
+        for id in ids.iter().filter(|id| **id < bound) {
+            if lane_of[*id as usize] == OTHER {
+                lane_of[*id as usize] = lanes.len() as u32;
+                lanes.push(Lane::Id(*id));
+            }
+        }
+        let other = lanes.len() as u32;
+        for lane in lane_of.iter_mut().filter(|lane| **lane == OTHER) {
+            *lane = other;
+        }
+        lane_of[bound as usize] = other + 1;
+        lanes.extend([Lane::Other, Lane::Unknown]);
+        Lanes { lane_of, lanes }
+    }
+
+    /// All lanes.
+    pub(crate) fn list(&self) -> &[Lane] {
+        &self.lanes
+    }
+
+    /// The lane's place in [`list`](Lanes::list).
+    #[inline]
+    pub(crate) fn index(&self, id: u32) -> usize {
+        let unknown = self.lane_of.len() - 1;
+        self.lane_of[(id as usize).min(unknown)] as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_find_their_lane() {
+        let lane = |lanes: &Lanes, id| lanes.list()[lanes.index(id)];
+        let every = Lanes::every(2);
+        assert_eq!(lane(&every, 1), Lane::Id(1));
+        assert_eq!(lane(&every, 2), Lane::Unknown);
+        assert_eq!(lane(&every, NULL_ID), Lane::Unknown);
+        let some = Lanes::of(&[3, 1, 3, 9], 5);
+        assert_eq!(some.list().len(), 4);
+        assert_eq!(lane(&some, 3), Lane::Id(3));
+        assert_eq!(lane(&some, 4), Lane::Other);
+        assert_eq!(lane(&some, 9), Lane::Unknown);
+        assert_eq!(lane(&Lanes::of(&[], 1), 0), Lane::Other);
+    }
+}

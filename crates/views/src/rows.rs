@@ -1,0 +1,209 @@
+//! Which rows of a chunk count, and the flag that stops a pass over them.
+
+use std::error::Error;
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::IdSet;
+
+/// Rows between two looks at the flag, and the longest run given at once: 64 k values of eight
+/// bytes stay in the second cache while several columns are read beside each other.
+const BLOCK: usize = 1 << 16;
+
+/// The rows of a chunk that a kernel is to take: a range, less what filters took out.
+#[derive(Clone, Debug)]
+pub struct Rows<'a> {
+    range: Range<usize>,
+    /// A bit per row from `range.start` on; none while no filter was applied.
+    mask: Option<Vec<u64>>,
+    cancel: Option<&'a AtomicBool>,
+}
+
+/// The flag given to [`Rows::until`] was set. What the kernel has added up is of no use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cancelled;
+
+impl fmt::Display for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the computation was cancelled")
+    }
+}
+
+impl Error for Cancelled {}
+
+impl<'a> Rows<'a> {
+    /// A range of a chunk's rows: all of it, or what [`rows_within`](crate::rows_within) found.
+    pub fn of(range: Range<usize>) -> Rows<'a> {
+        Rows {
+            range,
+            mask: None,
+            cancel: None,
+        }
+    }
+
+    /// Makes passes over the rows stop when the flag is set.
+    #[must_use]
+    pub fn until(self, flag: &'a AtomicBool) -> Rows<'a> {
+        Rows {
+            cancel: Some(flag),
+            ..self
+        }
+    }
+
+    /// Takes out the rows whose id is not allowed.
+    ///
+    /// # Panics
+    /// If the column is shorter than the rows.
+    #[must_use]
+    pub fn keep(self, ids: &[u32], allowed: &IdSet) -> Rows<'a> {
+        self.keep_if(|row| allowed.contains(ids[row]))
+    }
+
+    /// Takes out the rows of which `test` says no.
+    #[must_use]
+    pub fn keep_if(mut self, test: impl Fn(usize) -> bool) -> Rows<'a> {
+        let Range { start, end } = self.range;
+        let mask = self
+            .mask
+            .get_or_insert_with(|| vec![u64::MAX; end.saturating_sub(start).div_ceil(64)]);
+        for (first, word) in (start..end).step_by(64).zip(mask) {
+            if *word == 0 {
+                continue;
+            }
+            let kept = (first..end.min(first + 64))
+                .enumerate()
+                .fold(0, |kept, (bit, row)| kept | u64::from(test(row)) << bit);
+            *word &= kept;
+        }
+        self
+    }
+
+    /// How many rows there are.
+    pub fn count(&self) -> usize {
+        match &self.mask {
+            None => self.range.len(),
+            Some(mask) => mask.iter().map(|word| word.count_ones() as usize).sum(),
+        }
+    }
+
+    /// Gives runs of neighbouring rows, in order and each at most 64 k long.
+    pub(crate) fn each_run(&self, mut take: impl FnMut(Range<usize>)) -> Result<(), Cancelled> {
+        for start in self.range.clone().step_by(BLOCK) {
+            self.check()?;
+            let block = start..self.range.end.min(start + BLOCK);
+            match &self.mask {
+                None => take(block),
+                Some(mask) => {
+                    let first = (start - self.range.start) / 64;
+                    let last = (block.end - self.range.start).div_ceil(64);
+                    runs_of_ones(&mask[first..last], |run| {
+                        take(start + run.start..start + run.end);
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if the flag is set.
+    pub(crate) fn check(&self) -> Result<(), Cancelled> {
+        match self.cancel {
+            Some(flag) if flag.load(Ordering::Relaxed) => Err(Cancelled),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The runs of set bits, as long as they can be.
+fn runs_of_ones(words: &[u64], mut take: impl FnMut(Range<usize>)) {
+    let mut run = 0..0;
+    for (at, word) in words.iter().enumerate() {
+        let (mut word, mut bit) = (*word, at * 64);
+        while word != 0 {
+            let (zeros, rest) = (word.trailing_zeros(), word >> word.trailing_zeros());
+            let ones = rest.trailing_ones();
+            let start = bit + zeros as usize;
+            let end = start + ones as usize;
+            if start == run.end {
+                run.end = end;
+            } else {
+                if !run.is_empty() {
+                    take(run);
+                }
+                run = start..end;
+            }
+            bit = end;
+            word = rest.checked_shr(ones).unwrap_or(0);
+        }
+    }
+    if !run.is_empty() {
+        take(run);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NULL_ID;
+    use testdata::Rng;
+
+    fn taken(rows: &Rows<'_>) -> Vec<usize> {
+        let mut taken = Vec::new();
+        rows.each_run(|run| {
+            assert!(!run.is_empty() && run.len() <= BLOCK);
+            taken.extend(run);
+        })
+        .expect("not cancelled");
+        assert_eq!(taken.len(), rows.count());
+        taken
+    }
+
+    #[test]
+    fn filters_keep_the_rows_they_say() {
+        let mut rng = Rng(7);
+        for case in 0..200 {
+            let len = 1 + rng.below(if case == 0 { 3 * BLOCK } else { 400 });
+            let start = rng.below(len);
+            let range = start..start + rng.below(len - start + 1);
+            // From nearly all to nearly none, so that runs are long and short.
+            let kept = rng.below(65);
+            let ids: Vec<u32> = (0..len).map(|_| rng.below(64) as u32).collect();
+            let set = IdSet::new(64).with(0..kept as u32);
+            let odd = rng.below(2) == 1;
+            let expected: Vec<usize> = range
+                .clone()
+                .filter(|row| (ids[*row] as usize) < kept && !(odd && row % 5 == 0))
+                .collect();
+            let mut rows = Rows::of(range).keep(&ids, &set);
+            if odd {
+                rows = rows.keep_if(|row| row % 5 != 0);
+            }
+            assert_eq!(taken(&rows), expected);
+        }
+    }
+
+    #[test]
+    fn without_filters_the_whole_range_is_taken() {
+        assert_eq!(taken(&Rows::of(3..6)), [3, 4, 5]);
+        assert!(taken(&Rows::of(4..4)).is_empty());
+        assert_eq!(
+            taken(&Rows::of(1..BLOCK + 3)),
+            (1..BLOCK + 3).collect::<Vec<_>>()
+        );
+        let nothing = Rows::of(0..2).keep(&[NULL_ID, 1], &IdSet::new(1).with([0]));
+        assert!(taken(&nothing).is_empty());
+    }
+
+    #[test]
+    fn a_set_flag_stops_the_pass() {
+        let flag = AtomicBool::new(false);
+        let rows = Rows::of(0..10 * BLOCK).until(&flag);
+        let mut seen = 0;
+        let result = rows.each_run(|run| {
+            seen += run.len();
+            flag.store(true, Ordering::Relaxed);
+        });
+        assert_eq!((result, seen), (Err(Cancelled), BLOCK));
+    }
+}
