@@ -89,7 +89,7 @@ fn keys_mean_files_from_their_creation_until_they_get_another() {
     begin(&mut log, 550, 1);
     log.name(600, 0x0420, 3, r"\third");
     begin(&mut log, 700, 3);
-    log.name(900, 0x0424, 2, r"\here");
+    log.name(900, 0x0424, 2, r"\there");
     let tables = log.tables();
     let rows = &tables.file_io[0];
     let found: BTreeMap<(u64, i64), Option<&str>> = (0..rows.len())

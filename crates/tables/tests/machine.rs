@@ -31,13 +31,16 @@ fn sessions_are_what_the_headers_say() {
         let sessions = &tables.sessions;
         assert_eq!(sessions.file.get(0), Some(&*name));
         assert_eq!(sessions.start_ns[0], 0, "{name}");
-        // The truth is rounded to microseconds, the table has 100 ns.
+        // The truth is rounded to microseconds, the table has 100 ns. The seconds begin at 17.
         let utc = |text: Option<&str>, of: &str| {
-            let expected = header[of].as_str().map(|text| text[..24].to_owned());
-            let Some(expected) = expected else { return };
-            let text = text.unwrap_or_default();
+            let Some(expected) = header[of].as_str() else {
+                return;
+            };
+            let text = text.unwrap();
+            let seconds = |text: &str| text[17..].trim_end_matches('Z').parse::<f64>().unwrap();
+            let is_near = (seconds(text) - seconds(expected)).abs() < 1e-6;
             assert!(
-                text.starts_with(&expected),
+                text[..17] == expected[..17] && is_near,
                 "{name}: {of} {text} is not {expected}"
             );
         };
@@ -122,8 +125,9 @@ fn every_system_configuration_event_gives_facts() {
             .filter(|(item, _)| *item == "DeviceFamily")
             .count() as u64;
         let found = things.len() as u64;
+        // One event at most has nothing but empty texts: that of preview builds' numbers.
         assert!(
-            found >= expected && found <= expected + doubled,
+            found + 1 >= expected && found <= expected + doubled,
             "{name}: {found} of {expected}"
         );
         seen += found;

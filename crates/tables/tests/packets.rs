@@ -237,7 +237,7 @@ impl Order {
             self.interface(101, "tun", 0x8A),
             self.packet(0, (BEGIN + 1) * 1_000_000_000 + 3, 2, 66, &first),
             self.packet(1, BEGIN * 1024 + 512, 1, 52, &second[14..]),
-            self.packet(0, (BEGIN + 2) * 1_000_000_000, 0, 1400, &first[..40]),
+            self.packet(0, (BEGIN + 2) * 1_000_000_000, 0, 1400, &first[..54]),
         ]
         .concat()
     }
@@ -291,7 +291,7 @@ fn captures_of_either_byte_order_stand_alone() {
                 [Some(0), Some(2), Some(2)]
             );
             assert_eq!(packets.length_bytes, [52, 66, 1400]);
-            assert_eq!(packets.captured_bytes, [52, 66, 40]);
+            assert_eq!(packets.captured_bytes, [52, 66, 54]);
             assert_eq!(packets.frame.get(1), frame(46, 2));
             assert_eq!(packets.cpu.get(0), None);
         });
