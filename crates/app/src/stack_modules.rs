@@ -3,6 +3,7 @@
 use etl::Trace;
 use tables::{ImageTracker, Options, Table, Tables};
 
+use crate::module_name::module_name;
 use crate::watch::{Interrupted, Watch};
 
 /// The modules of a trace by process, address and time; none if they were not asked for.
@@ -31,8 +32,7 @@ impl StackModules {
     pub(crate) fn name(&self, pid: Option<u32>, address: u64, time_ns: i64) -> Option<String> {
         let (tables, images) = self.known.as_ref()?;
         let row = images.lookup(pid.unwrap_or(0), address, time_ns)?;
-        let path = tables.images.path.get(row)?;
-        let module = path.rsplit(['\\', '/']).next().unwrap_or(path);
+        let module = module_name(tables.images.path.get(row), None)?;
         let offset = address.checked_sub(*tables.images.base_address.get(row)?)?;
         Some(format!("{module}+{offset:#x}"))
     }

@@ -6,6 +6,7 @@ mod explain;
 mod info;
 mod new_file;
 mod open;
+mod report;
 mod simulate;
 mod stats;
 mod trim;
@@ -19,6 +20,8 @@ use anstyle::{AnsiColor, Style};
 use clap::builder::styling::Styles;
 use clap::{Parser, Subcommand};
 use etl::{Damage, Trace};
+
+pub(crate) use open::TraceTables;
 
 use crate::watch::{INTERRUPTED_CODE, Interrupted};
 
@@ -50,6 +53,7 @@ enum Command {
     /// What a trace is: system, session, clock, contents, what is missing, damage
     Info(info::Args),
     /// How many events and bytes of each kind
+    #[command(visible_alias = "tracestats")]
     Stats(stats::Args),
     /// The events themselves, decoded, in time order
     Events(Box<events::Args>),
@@ -57,6 +61,8 @@ enum Command {
     Trim(Box<trim::Args>),
     /// Make a trace whose truth is known, with a model of Windows
     Simulate(Box<simulate::Args>),
+    #[command(flatten)]
+    Report(report::Report),
     /// A completion script for your shell
     Completions(completions::Args),
 }
@@ -71,6 +77,8 @@ const SEVERAL_SYSTEMS: &str = "These files were recorded by different systems, o
 pub(crate) enum Failure {
     /// Wrong usage or unreadable input; one line that says what and what to do.
     Input(String),
+    /// The trace does not hold what was asked for; one line that says what to record.
+    NotRecorded(String),
     /// Output could not be written.
     Output(io::Error),
     /// The user stopped it.
@@ -106,6 +114,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Events(args) => events::run(args, cli.json),
         Command::Trim(args) => trim::run(args, cli.json),
         Command::Simulate(args) => simulate::run(args, cli.json),
+        Command::Report(report) => report.run(cli.json),
         Command::Completions(args) => completions::run(args, cli.json),
     };
     match outcome {
@@ -115,6 +124,7 @@ pub(crate) fn run() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(Failure::Output(error)) => complain(&format!("cannot write the output: {error}"), 2),
+        Err(Failure::NotRecorded(what)) => complain(&what, 1),
         Err(Failure::Input(what)) => complain(&what, 2),
         Err(Failure::Interrupted) => complain("interrupted", INTERRUPTED_CODE),
     }
@@ -138,8 +148,14 @@ fn say_what_was_skipped(trace: &Trace, walk: &Damage) {
     }
 }
 
-/// Says one line on stderr.
+/// Says one line on stderr, as the reason to end with `code`.
 fn complain(what: &str, code: u8) -> ExitCode {
+    say(what);
+    ExitCode::from(code)
+}
+
+/// Says one line on stderr.
+pub(crate) fn say(what: &str) {
     use io::Write;
     // There is nobody to tell if stderr is closed.
     let _ = writeln!(
@@ -147,7 +163,6 @@ fn complain(what: &str, code: u8) -> ExitCode {
         "laglab: {}",
         crate::output::Printable(what)
     );
-    ExitCode::from(code)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use etl::Trace;
-use tables::{Cache, Options, Store, StoreError, StoredTable, Table};
+use tables::{Cache, Options, Store, StoreError, StoredTable, Table, WrongType};
 
 use super::Failure;
 use crate::watch::Watch;
@@ -86,6 +86,12 @@ impl From<StoreError> for Failure {
             StoreError::Cancelled(_) => Failure::Interrupted,
             other => Failure::Input(other.to_string()),
         }
+    }
+}
+
+impl From<WrongType> for Failure {
+    fn from(error: WrongType) -> Failure {
+        StoreError::from(error).into()
     }
 }
 
