@@ -4,13 +4,16 @@ use std::time::Instant;
 
 use crate::command::{self, cargo, program, root, target};
 use crate::wine::{self, Wine};
-use crate::{peers, same_bytes, tidy};
+use crate::{exports, peers, same_bytes, tidy};
 
 /// cargo-deny at the version whose verdicts `deny.toml` was written for.
 const CARGO_DENY: &str = "0.20.2";
 
 /// The macOS that the sources are compiled for.
 const MACOS: &str = "aarch64-apple-darwin";
+
+/// The target that the tests of `symbols` compile a driver for, to have PDBs of a real linker.
+const DRIVERS: &str = "x86_64-pc-windows-msvc";
 
 /// How much to test.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,9 +45,13 @@ pub(crate) fn run(extent: Extent) -> Result<(), String> {
     if extent == Extent::Everything {
         step("dependencies", dependencies)?;
         step("independent readers", peers::agree)?;
+        step("independent readers of exports", exports::agree)?;
         // Nothing here can link or run for macOS; that it compiles is worth knowing.
         step("macOS: compiles", || {
-            command::run(&mut cargo(&["check", "--workspace", "--target", MACOS]))
+            // Without its tools the C of dependencies cannot be compiled; checking links nothing.
+            let mut check = cargo(&["check", "--workspace", "--target", MACOS]);
+            let tools = ["CC", "AR"].map(|tool| format!("{tool}_{}", MACOS.replace('-', "_")));
+            command::run(check.envs(tools.map(|tool| (tool, "true"))))
         })?;
         if cfg!(target_os = "linux") {
             step("Windows: tools", wine::install)?;
@@ -54,6 +61,7 @@ pub(crate) fn run(extent: Extent) -> Result<(), String> {
             println!("\n── Windows under Wine: left out, it is for Linux hosts");
         }
     }
+    command::add_target(DRIVERS)?;
     println!(
         "\n── tests (the steps before took {:.1} s)",
         started.elapsed().as_secs_f64()

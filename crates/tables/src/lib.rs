@@ -75,7 +75,7 @@ pub use reference::reference;
 pub use samples::{Samples, SamplesView};
 pub use schema::{ColumnSchema, TableSchema, WrongType};
 pub use stacks::{Stacks, StacksView};
-pub use store::{Cache, Chunk, Store, StoreError, StoredTable};
+pub use store::{Cache, CacheFolder, CacheUsage, Chunk, Store, StoreError, StoredTable};
 pub use threads::{Threads, ThreadsView};
 pub use trackers::{ImageTracker, ProcessTracker, ThreadTracker};
 pub use unreadable::Unreadable;

@@ -1,8 +1,10 @@
 //! The command line: its commands, and what their outcomes mean to the caller.
 
+mod cache;
 mod completions;
 mod events;
 mod explain;
+mod export;
 mod info;
 mod new_file;
 mod open;
@@ -10,6 +12,9 @@ mod report;
 mod simulate;
 mod stats;
 mod trim;
+
+pub(crate) use new_file::NewFile;
+pub(crate) use open::TraceTables;
 
 use std::fmt::Display;
 use std::io;
@@ -21,8 +26,7 @@ use clap::builder::styling::Styles;
 use clap::{Parser, Subcommand};
 use etl::{Damage, Trace};
 
-pub(crate) use open::TraceTables;
-
+use crate::symbolication::MissingSymbols;
 use crate::watch::{INTERRUPTED_CODE, Interrupted};
 
 /// Finds out why a Windows machine lags, from the traces it recorded.
@@ -59,10 +63,14 @@ enum Command {
     Events(Box<events::Args>),
     /// A part of a trace, as a trace
     Trim(Box<trim::Args>),
+    /// A trace for Perfetto, the Firefox Profiler, or as Parquet
+    Export(Box<export::Args>),
     /// Make a trace whose truth is known, with a model of Windows
     Simulate(Box<simulate::Args>),
     #[command(flatten)]
     Report(report::Report),
+    /// Where tables are kept for the next question, and how much that is
+    Cache(cache::Args),
     /// A completion script for your shell
     Completions(completions::Args),
 }
@@ -113,8 +121,10 @@ pub(crate) fn run() -> ExitCode {
         Command::Stats(args) => stats::run(args, cli.json),
         Command::Events(args) => events::run(args, cli.json),
         Command::Trim(args) => trim::run(args, cli.json),
+        Command::Export(args) => export::run(args, cli.json),
         Command::Simulate(args) => simulate::run(args, cli.json),
         Command::Report(report) => report.run(cli.json),
+        Command::Cache(args) => cache::run(args, cli.json),
         Command::Completions(args) => completions::run(args, cli.json),
     };
     match outcome {
@@ -148,13 +158,34 @@ fn say_what_was_skipped(trace: &Trace, walk: &Damage) {
     }
 }
 
+/// Says on stderr which modules' symbols were not found, and why of the first.
+pub(crate) fn say_what_lacks_symbols(missing: &[MissingSymbols]) {
+    use io::Write;
+    let Some(MissingSymbols { module, pdb, why }) = missing.first() else {
+        return;
+    };
+    let pdb = pdb
+        .as_ref()
+        .map_or(String::new(), |pdb| format!(" ({pdb})"));
+    let more = match missing.len() - 1 {
+        0 => String::new(),
+        more => format!("\nlaglab: and {more} more modules"),
+    };
+    let what = format!("no symbols of {module}{pdb}: {why}");
+    let _ = writeln!(
+        anstream::stderr(),
+        "laglab: {}{more}",
+        crate::output::Printable(&what)
+    );
+}
+
 /// Says one line on stderr, as the reason to end with `code`.
 fn complain(what: &str, code: u8) -> ExitCode {
     say(what);
     ExitCode::from(code)
 }
 
-/// Says one line on stderr.
+/// Says one line on stderr, which is no reason to stop.
 pub(crate) fn say(what: &str) {
     use io::Write;
     // There is nobody to tell if stderr is closed.

@@ -1,11 +1,12 @@
 //! Opening the traces that a command is given.
 
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use etl::Trace;
-use tables::{Cache, Options, Store, StoreError, StoredTable, Table, WrongType};
+use tables::{Cache, Options, Store, StoreError, StoredTable, Table};
 
-use super::Failure;
+use super::{Failure, cache, say};
 use crate::watch::Watch;
 
 /// The traces a command reads.
@@ -43,17 +44,30 @@ impl TabledTrace {
     pub(crate) fn open(&self) -> Result<TraceTables, Failure> {
         let cache = match self.no_cache {
             true => Cache::Off,
-            false => Cache::Off,
+            false => cache::chosen()?,
         };
         Ok(TraceTables {
             store: Store::open(&self.files.paths, cache)?,
+            warned: Once::new(),
         })
+    }
+
+    /// Whether one of its files is the file at `path`.
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        self.files.are_at(path)
+    }
+
+    /// What its first file is called, without its folder and extension.
+    pub(crate) fn name(&self) -> String {
+        let first = self.files.paths.first().and_then(|path| path.file_stem());
+        first.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
     }
 }
 
 /// The tables of a trace, made with progress on stderr and until Ctrl-C.
 pub(crate) struct TraceTables {
     pub(crate) store: Store,
+    warned: Once,
 }
 
 impl TraceTables {
@@ -76,7 +90,12 @@ impl TraceTables {
         let options = Options {
             progress: &progress,
         };
-        Ok(make(options)?)
+        let made = make(options)?;
+        drop(watch);
+        if let Some(warning) = self.store.warning() {
+            self.warned.call_once(|| say(warning));
+        }
+        Ok(made)
     }
 }
 
@@ -89,9 +108,9 @@ impl From<StoreError> for Failure {
     }
 }
 
-impl From<WrongType> for Failure {
-    fn from(error: WrongType) -> Failure {
-        StoreError::from(error).into()
+impl From<tables::WrongType> for Failure {
+    fn from(error: tables::WrongType) -> Failure {
+        Failure::from(StoreError::from(error))
     }
 }
 

@@ -10,9 +10,10 @@ use rustc_hash::FxHashMap;
 use tables::{InterruptsView, Table};
 
 use super::intervals::{self, Intervals, Usage};
+use super::place::PlaceOptions;
 use super::recorded::Recorded;
 use super::writer::{Column, Layout, Value};
-use super::{By, Recording, Report, Writer, percent};
+use super::{Recording, Report, Writer, percent};
 use crate::cli::Failure;
 use crate::watch;
 
@@ -105,9 +106,8 @@ pub(crate) struct DpcIsr {
     /// Only what ran on this CPU
     #[arg(long)]
     cpu: Vec<u16>,
-    /// Tell apart by
-    #[arg(long, value_enum, default_value_t)]
-    by: By,
+    #[command(flatten)]
+    places: PlaceOptions,
 }
 
 /// DPCs or service routines.
@@ -305,6 +305,7 @@ impl DpcIsr {
             .max()
             .unwrap_or(0);
         let span = trace.span(last);
+        let places = self.places.places(trace)?;
         let mut cpus: BTreeSet<u16> = (0..trace.processors()).collect();
         let over_time = |length: Option<i64>| {
             length
@@ -341,10 +342,7 @@ impl DpcIsr {
                     }
                 }
                 let image = view.image_row.get(row);
-                let routine = match self.by {
-                    By::Module => 0,
-                    By::Function => view.routine[row],
-                };
+                let routine = places.within(view.routine[row]);
                 let exclusive = view.exclusive_ns.get(row);
                 let sum = sums.entry((kind, image, routine)).or_default();
                 sum.add(cpu, view.duration_ns.get(row), exclusive);
@@ -361,7 +359,7 @@ impl DpcIsr {
             .map(|kind| (kind, BTreeMap::new()))
             .collect();
         for ((kind, image, routine), sum) in &sums {
-            let place = trace.names.place(self.by, *image, *routine);
+            let place = places.name(*image, *routine);
             by_module
                 .entry(*kind)
                 .or_default()
@@ -369,6 +367,7 @@ impl DpcIsr {
                 .or_default()
                 .merge(sum);
         }
+        places.say_what_is_missing();
         if !self.cpu.is_empty() {
             cpus.retain(|cpu| self.cpu.contains(cpu));
         }

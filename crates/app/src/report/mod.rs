@@ -11,6 +11,7 @@ pub(crate) mod dpcisr;
 pub(crate) mod hardfault;
 mod intervals;
 mod names;
+mod place;
 pub(crate) mod process;
 mod process_filter;
 pub(crate) mod profile;
@@ -23,7 +24,6 @@ mod writer;
 
 use std::ops::Range;
 
-use clap::ValueEnum;
 use tables::Table;
 
 use crate::cli::{Failure, TraceTables};
@@ -75,16 +75,6 @@ impl Recording {
         let header = self.tables.store.trace().header();
         header.map_or(0, |header| header.processors.min(MOST) as u16)
     }
-}
-
-/// By what samples, DPCs and service routines are told apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum By {
-    /// The module that the address is in
-    #[default]
-    Module,
-    /// The function; without symbols, the address in its module
-    Function,
 }
 
 /// A share of a whole in percent; 0 of nothing.

@@ -1,21 +1,32 @@
 //! Who and what the rows of tables speak of.
 
-use tables::{ImagesView, ProcessesView, Table};
+use tables::{Images, ImagesView, ProcessesView, Table};
 
-use super::By;
 use crate::cli::{Failure, TraceTables};
 use crate::module_name::module_name;
 
 /// Processes and images by their rows in `processes` and `images`.
 pub(crate) struct Names {
     processes: Vec<(u32, Option<Box<str>>)>,
-    images: Vec<Image>,
+    /// The images, but for the columns that nothing here asks for.
+    pub(crate) images: Images,
 }
 
-struct Image {
-    module: Option<Box<str>>,
-    base: u64,
-}
+/// What is kept of images: where they were mapped when, and what leads to their symbols.
+const IMAGE_COLUMNS: [&str; 12] = [
+    "first_seen_ns",
+    "load_ns",
+    "unload_ns",
+    "process_id",
+    "base_address",
+    "size_bytes",
+    "path",
+    "original_file_name",
+    "time_date_stamp",
+    "pdb_guid",
+    "pdb_age",
+    "pdb_path",
+];
 
 /// A process, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +40,7 @@ impl Names {
     pub(crate) fn read(tables: &TraceTables) -> Result<Names, Failure> {
         let mut names = Names {
             processes: Vec::new(),
-            images: Vec::new(),
+            images: Images::default(),
         };
         let processes = tables.table(Table::Processes)?;
         for chunk in 0..processes.chunks().len() {
@@ -44,16 +55,7 @@ impl Names {
         }
         let images = tables.table(Table::Images)?;
         for chunk in 0..images.chunks().len() {
-            let batch = images.read(chunk, &["base_address", "path", "original_file_name"])?;
-            let view = ImagesView::new(&batch)?;
-            let bases = view.base_address.iter().zip(0..);
-            names.images.extend(
-                bases.map(|(base, row)| Image {
-                    module: module_name(view.path.get(row), view.original_file_name.get(row))
-                        .map(Box::from),
-                    base: *base,
-                }),
-            );
+            names.add_images(&ImagesView::new(&images.read(chunk, &IMAGE_COLUMNS)?)?);
         }
         Ok(names)
     }
@@ -85,27 +87,31 @@ impl Names {
     }
 
     /// File name of the module of a row.
-    fn module(&self, image: Option<u32>) -> Option<&str> {
-        self.images.get(image? as usize)?.module.as_deref()
+    pub(crate) fn module(&self, image: Option<u32>) -> Option<&str> {
+        let row = image? as usize;
+        module_name(
+            self.images.path.get(row),
+            self.images.original_file_name.get(row),
+        )
     }
 
-    /// The module or function that an address is in, if it is known.
-    pub(crate) fn place(&self, by: By, image: Option<u32>, address: u64) -> Option<String> {
-        match by {
-            By::Module => self.module(image).map(str::to_owned),
-            By::Function => Some(self.function(image, address)),
-        }
-    }
-
-    /// The function at an address, as `module!function`; without symbols the address within the
-    /// module, or the address.
-    fn function(&self, image: Option<u32>, address: u64) -> String {
-        let image = image.and_then(|image| self.images.get(image as usize));
-        let known = image
-            .and_then(|image| Some((image.module.as_deref()?, address.checked_sub(image.base)?)));
-        match known {
-            Some((module, offset)) => format!("{module}+{offset:#x}"),
-            None => format!("{address:#x}"),
+    fn add_images(&mut self, view: &ImagesView<'_>) {
+        let images = &mut self.images;
+        images.first_seen_ns.extend(view.first_seen_ns);
+        images.base_address.extend(view.base_address);
+        images.size_bytes.extend(view.size_bytes);
+        for row in 0..view.len() {
+            images.load_ns.push(view.load_ns.get(row));
+            images.unload_ns.push(view.unload_ns.get(row));
+            images.process_id.push(view.process_id.get(row));
+            images.path.push(view.path.get(row));
+            images
+                .original_file_name
+                .push(view.original_file_name.get(row));
+            images.time_date_stamp.push(view.time_date_stamp.get(row));
+            images.pdb_guid.push(view.pdb_guid.get(row));
+            images.pdb_age.push(view.pdb_age.get(row));
+            images.pdb_path.push(view.pdb_path.get(row));
         }
     }
 }

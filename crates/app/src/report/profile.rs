@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, HashSet};
 use rustc_hash::FxHashMap;
 use tables::{SamplesView, Table};
 
+use super::place::PlaceOptions;
 use super::process_filter::ProcessFilter;
 use super::recorded::Recorded;
 use super::writer::{Column, Layout, Value};
-use super::{By, Recording, Report, Writer, percent};
+use super::{Recording, Report, Writer, percent};
 use crate::cli::Failure;
 use crate::watch;
 
@@ -49,9 +50,8 @@ pub(crate) struct Profile {
     /// Show the modules, or functions, of each process
     #[arg(long)]
     detail: bool,
-    /// With --detail, tell apart by
-    #[arg(long, value_enum, default_value_t, requires = "detail")]
-    by: By,
+    #[command(flatten)]
+    places: PlaceOptions,
     #[command(flatten)]
     processes: ProcessFilter,
 }
@@ -90,6 +90,7 @@ impl Report for Profile {
             .unwrap_or(0);
         let span = trace.span(last);
         let wanted = self.processes.wanted(&trace.names);
+        let places = self.places.places(trace)?;
         let mut cpus: HashSet<u16> = (0..trace.processors()).collect();
         let mut sums: FxHashMap<(ProcessKey, Option<u32>, u64), Sum> = FxHashMap::default();
         let columns = [
@@ -115,10 +116,9 @@ impl Report for Profile {
                 if !wanted.has(process.0, process.1) {
                     continue;
                 }
-                let (image, address) = match (self.detail, self.by) {
-                    (false, _) => (None, 0),
-                    (true, By::Module) => (view.image_row.get(row), 0),
-                    (true, By::Function) => (view.image_row.get(row), view.address[row]),
+                let (image, address) = match self.detail {
+                    false => (None, 0),
+                    true => (view.image_row.get(row), places.within(view.address[row])),
                 };
                 // A count of 0 stands for one interrupt, too.
                 let samples = u64::from(view.count[row].max(1));
@@ -152,7 +152,7 @@ impl Report for Profile {
         }
         let mut named: BTreeMap<(ProcessKey, Option<String>), Sum> = BTreeMap::new();
         for ((process, image, address), sum) in &sums {
-            let place = trace.names.place(self.by, *image, *address);
+            let place = places.name(*image, *address);
             named
                 .entry((*process, place))
                 .or_default()
@@ -171,6 +171,7 @@ impl Report for Profile {
             ];
             out.row("", &values)?;
         }
+        places.say_what_is_missing();
         Ok(())
     }
 }

@@ -8,11 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashMap;
 use tables::{CpuRunsView, ReadyThreadsView, SamplesView, StacksView, Table};
 
+use super::place::PlaceOptions;
 use super::process_filter::ProcessFilter;
 use super::profile::SAMPLES;
 use super::recorded::Recorded;
 use super::writer::{Column, Layout, Value};
-use super::{By, Recording, Report, Writer, percent};
+use super::{Recording, Report, Writer, percent};
 use crate::cli::{self, Failure};
 use crate::watch;
 use frames::Frames;
@@ -40,9 +41,8 @@ pub(crate) struct Stack {
     /// Show callers and callees too, of what is on at least so many percent of the stacks
     #[arg(long, value_name = "MIN%", num_args = 0..=1, default_missing_value = "1")]
     butterfly: Option<f64>,
-    /// Tell apart by
-    #[arg(long, value_enum, default_value_t)]
-    by: By,
+    #[command(flatten)]
+    places: PlaceOptions,
     #[command(flatten)]
     processes: ProcessFilter,
 }
@@ -129,7 +129,7 @@ impl Report for Stack {
         hits.sort_unstable_by_key(|(key, _)| *key);
         let all: u64 = hits.iter().map(|(_, hits)| hits.count).sum();
 
-        let mut frames = Frames::read(trace, self.by)?;
+        let mut frames = Frames::new(trace, self.places.places(trace)?);
         let mut sums: Vec<Sum> = Vec::new();
         // Caller and callee, by their places.
         let mut calls: BTreeMap<(u32, u32), u64> = BTreeMap::new();
@@ -170,7 +170,9 @@ impl Report for Stack {
                 without + all
             ));
         }
-        self.rows(out, &frames, &sums, &calls, all)
+        self.rows(out, &frames, &sums, &calls, all)?;
+        frames.names.say_what_is_missing();
+        Ok(())
     }
 }
 

@@ -8,11 +8,22 @@ use std::process::{Command, Output};
 
 /// Runs `laglab` with the given arguments, beside the real traces.
 pub(crate) fn laglab(args: &[&str]) -> Output {
+    laglab_with(&[], args)
+}
+
+/// The same with variables of the environment.
+pub(crate) fn laglab_with(variables: &[(&str, &str)], args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_laglab"));
     command
         .args(args)
         .current_dir(testdata::path("etl"))
-        .env_remove("CLICOLOR_FORCE");
+        .env_remove("CLICOLOR_FORCE")
+        .env_remove("LAGLAB_CACHE_LIMIT")
+        .env(
+            "LAGLAB_CACHE",
+            concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"),
+        )
+        .envs(variables.iter().copied());
     // Wine now and then fails to start one of several programs that start at once.
     let attempts = if cfg!(windows) { 5 } else { 1 };
     (1..attempts)

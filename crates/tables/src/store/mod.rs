@@ -1,75 +1,55 @@
 //! The tables of one trace, made once and kept for the next question.
 
-use std::collections::HashMap;
-use std::ops::Range;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+mod cache_folder;
+mod error;
+mod given_files;
+mod shelf;
+mod stored_table;
+mod table_file;
 
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::{fmt, io, thread};
+
 use etl::Trace;
 
+pub use cache_folder::{CacheFolder, CacheUsage};
+pub use error::StoreError;
+pub use stored_table::{Chunk, StoredTable};
+
 use crate::{Options, Table, Unreadable};
+use given_files::GivenFiles;
+use shelf::{NewFile, Shelf, ShelvedFile};
+use table_file::TableWriter;
 
 /// Where tables are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cache {
     /// In a folder that is made where there is none, for other processes and later.
-    Folder(PathBuf),
-    /// Only as long as the [`Store`] is.
+    Folder(CacheFolder),
+    /// Only as long as the [`Store`] and its [`StoredTable`]s are, in temporary files.
     Off,
 }
 
 /// The tables of one trace. Those made once are read from the cache, by any process.
+///
+/// They are found by the content of the trace's files, wherever those are, and only by the code
+/// that made them.
 #[derive(Debug)]
-pub struct Store {
+pub struct Store(Arc<Shared>);
+
+const STAYS_OPEN: &str = "a table that was made stays open";
+
+/// What a store and its tables share.
+struct Shared {
     trace: Trace,
-    made: Mutex<HashMap<Table, Arc<Vec<RecordBatch>>>>,
-    unreadable: Mutex<Vec<Unreadable>>,
-}
-
-/// Why tables could not be made or read.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StoreError {
-    /// The trace cannot be opened.
-    #[error(transparent)]
-    Open(#[from] etl::OpenError),
-    /// The progress callback asked to stop.
-    #[error(transparent)]
-    Cancelled(#[from] crate::Cancelled),
-    /// A kept table is not of the type that it is read as.
-    #[error(transparent)]
-    WrongType(#[from] crate::WrongType),
-    /// There is no such column.
-    #[error("the table `{table}` has no column `{column}`")]
-    NoColumn {
-        /// The table.
-        table: Table,
-        /// The column asked for.
-        column: String,
-    },
-}
-
-/// A stretch of a table's rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chunk {
-    /// Number of rows.
-    pub rows: usize,
-    /// The least value of the column that the table is sorted by.
-    pub first: i64,
-    /// The greatest.
-    pub last: i64,
-}
-
-/// A table that was made: sorted chunks of rows, read one at a time and by column. No row of a
-/// chunk sorts before one of the chunk before.
-#[derive(Clone, Debug)]
-pub struct StoredTable {
-    table: Table,
-    schema: SchemaRef,
-    chunks: Vec<Chunk>,
-    batches: Arc<Vec<RecordBatch>>,
+    given: GivenFiles,
+    cache: Cache,
+    /// Where the tables are, once somebody asked; held while tables are made.
+    shelf: Mutex<Option<Shelf>>,
+    open: Mutex<BTreeMap<Table, Arc<ShelvedFile>>>,
+    warning: OnceLock<String>,
 }
 
 impl Store {
@@ -78,163 +58,204 @@ impl Store {
     /// # Errors
     /// If they cannot be read or are no trace.
     pub fn open(files: &[PathBuf], cache: Cache) -> Result<Store, StoreError> {
-        let _ = cache;
-        Ok(Store {
-            trace: etl::open(files)?,
-            made: Mutex::default(),
-            unreadable: Mutex::default(),
-        })
+        let given = GivenFiles::look(files);
+        // Opening says best what is wrong with a file.
+        let trace = etl::open(files)?;
+        Ok(Store(Arc::new(Shared {
+            trace,
+            given: given?,
+            cache,
+            shelf: Mutex::default(),
+            open: Mutex::default(),
+            warning: OnceLock::new(),
+        })))
     }
 
     /// The trace.
     pub fn trace(&self) -> &Trace {
-        &self.trace
+        &self.0.trace
     }
 
     /// Makes the tables that are not there yet, in as few passes over the trace as they need.
     ///
     /// # Errors
-    /// When [`Options::progress`] asks to stop, or the cache cannot be written.
+    /// When [`Options::progress`] asks to stop, a file of the trace changed, or tables can be
+    /// written nowhere.
     pub fn make(&self, wanted: &[Table], options: Options<'_>) -> Result<(), StoreError> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let missing: Vec<Table> = wanted
-            .iter()
-            .copied()
-            .filter(|table| !made.contains_key(table))
-            .collect();
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let mut rows: HashMap<Table, Vec<RecordBatch>> = HashMap::new();
-        let give = &mut |table, batch| -> Result<(), StoreError> {
-            rows.entry(table).or_default().push(batch);
-            Ok(())
-        };
-        let summary =
-            crate::stream(&self.trace, &missing, options, give).map_err(|error| match error {
-                crate::StreamError::Cancelled => crate::Cancelled.into(),
-                crate::StreamError::Taker(error) => error,
-            })?;
-        self.unreadable
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend(summary.unreadable);
-        for table in missing {
-            made.insert(table, Arc::new(rows.remove(&table).unwrap_or_default()));
-        }
-        Ok(())
+        self.0.make(wanted, options)
     }
 
     /// A table, which is made if it is not there yet.
     ///
     /// # Errors
-    /// As [`Store::make`], or if the kept table is damaged and cannot be made again.
+    /// As [`Store::make`].
     pub fn table(&self, table: Table, options: Options<'_>) -> Result<StoredTable, StoreError> {
-        self.make(&[table], options)?;
-        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let batches = made.get(&table).cloned().unwrap_or_default();
-        let schema = Arc::new(table.schema().arrow());
-        let key = table.schema().sorted_by;
-        let chunks = batches
-            .iter()
-            .map(|batch| {
-                let sorted =
-                    batch
-                        .column_by_name(key)
-                        .and_then(|array| {
-                            arrow_array::cast::AsArray::as_primitive_opt::<
-                                arrow_array::types::Int64Type,
-                            >(array)
-                        })
-                        .map(|array| array.values().to_vec())
-                        .unwrap_or_default();
-                Chunk {
-                    rows: batch.num_rows(),
-                    first: sorted.first().copied().unwrap_or(0),
-                    last: sorted.last().copied().unwrap_or(0),
-                }
-            })
-            .collect();
-        Ok(StoredTable {
-            table,
-            schema,
-            chunks,
-            batches,
-        })
+        self.0.make(&[table], options)?;
+        let file = self.0.opened(table).expect(STAYS_OPEN);
+        Ok(StoredTable::new(self.0.clone(), file))
     }
 
-    /// Events that the tables made so far lack because their payloads could not be read.
+    /// Events that the tables asked for so far lack because their payloads could not be read.
     pub fn unreadable(&self) -> Vec<Unreadable> {
-        self.unreadable
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        let open = lock(&self.0.open);
+        open.values()
+            .filter_map(|file| file.table.unreadable())
+            .collect()
+    }
+
+    /// What the user should know: that the cache could not be written.
+    pub fn warning(&self) -> Option<&str> {
+        self.0.warning.get().map(String::as_str)
     }
 }
 
-impl StoredTable {
-    /// Which table it is.
-    pub fn table(&self) -> Table {
-        self.table
+impl Shared {
+    fn opened(&self, table: Table) -> Option<Arc<ShelvedFile>> {
+        lock(&self.open).get(&table).cloned()
     }
 
-    /// The schema of all its columns.
-    pub fn schema(&self) -> &SchemaRef {
-        &self.schema
+    fn is_open(&self, table: Table) -> bool {
+        lock(&self.open).contains_key(&table)
     }
 
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.chunks.iter().map(|chunk| chunk.rows).sum()
-    }
-
-    /// The stretches of its rows, in order.
-    pub fn chunks(&self) -> &[Chunk] {
-        &self.chunks
-    }
-
-    /// The chunks that may hold rows whose sorted column is in the range.
-    pub fn chunks_within(&self, range: Range<i64>) -> Range<usize> {
-        let from = self
-            .chunks
-            .partition_point(|chunk| chunk.last < range.start);
-        let to = self.chunks.partition_point(|chunk| chunk.first < range.end);
-        from..to.max(from)
-    }
-
-    /// Reads the named columns of a chunk, in the order of the table.
-    ///
-    /// # Errors
-    /// If there is no such column, or the chunk cannot be read or is damaged.
-    ///
-    /// # Panics
-    /// If there is no such chunk.
-    pub fn read(&self, chunk: usize, columns: &[&str]) -> Result<RecordBatch, StoreError> {
-        let mut indices = Vec::with_capacity(columns.len());
-        for column in columns {
-            let index = self
-                .schema
-                .index_of(column)
-                .map_err(|_| StoreError::NoColumn {
-                    table: self.table,
-                    column: (*column).to_owned(),
-                })?;
-            indices.push(index);
+    fn make(&self, wanted: &[Table], options: Options<'_>) -> Result<(), StoreError> {
+        if wanted.iter().all(|table| self.is_open(*table)) {
+            return Ok(());
         }
-        indices.sort_unstable();
-        indices.dedup();
-        let batch = &self.batches[chunk];
-        Ok(batch.project(&indices).unwrap_or_else(|_| batch.clone()))
+        let mut shelf = lock(&self.shelf);
+        let shelf = self.shelf(&mut shelf, options)?;
+        let mut missing = Vec::new();
+        for table in wanted {
+            if self.is_open(*table) || missing.contains(table) {
+                continue;
+            }
+            match shelf.find(*table) {
+                Some(file) => {
+                    lock(&self.open).insert(*table, Arc::new(file));
+                }
+                None => missing.push(*table),
+            }
+        }
+        if !missing.is_empty() {
+            self.write_somewhere(&missing, shelf, options)?;
+        }
+        shelf.note_use();
+        Ok(())
     }
 
-    /// Reads all columns of a chunk.
-    ///
-    /// # Errors
-    /// If the chunk cannot be read or is damaged.
-    ///
-    /// # Panics
-    /// If there is no such chunk.
-    pub fn read_all(&self, chunk: usize) -> Result<RecordBatch, StoreError> {
-        Ok(self.batches[chunk].clone())
+    /// Makes a table again whose file was found damaged, unless somebody did so already.
+    fn replace(&self, damaged: &Arc<ShelvedFile>) -> Result<Arc<ShelvedFile>, StoreError> {
+        let table = damaged.table.table();
+        let options = Options::default();
+        let mut shelf = lock(&self.shelf);
+        let shelf = self.shelf(&mut shelf, options)?;
+        match self.opened(table) {
+            Some(file) if !Arc::ptr_eq(&file, damaged) => return Ok(file),
+            _ => damaged.remove(),
+        }
+        self.write_somewhere(&[table], shelf, options)?;
+        Ok(self.opened(table).expect(STAYS_OPEN))
     }
+
+    fn shelf<'s>(
+        &self,
+        shelf: &'s mut Option<Shelf>,
+        options: Options<'_>,
+    ) -> Result<&'s mut Shelf, StoreError> {
+        Ok(match shelf {
+            Some(shelf) => shelf,
+            None => shelf.insert(match &self.cache {
+                Cache::Off => Shelf::Nameless,
+                Cache::Folder(cache) => Shelf::Kept {
+                    key: self.given.key(cache, options)?,
+                    cache: cache.clone(),
+                },
+            }),
+        })
+    }
+
+    /// Makes tables in the cache, or if that cannot be written in temporary files.
+    fn write_somewhere(
+        &self,
+        tables: &[Table],
+        shelf: &mut Shelf,
+        options: Options<'_>,
+    ) -> Result<(), StoreError> {
+        match on_own_threads(|| self.write(tables, shelf, options)) {
+            Err(StoreError::Write { folder, error, .. }) if matches!(shelf, Shelf::Kept { .. }) => {
+                let _ = self.warning.set(format!(
+                    "tables cannot be kept in {}: {error}; they are made for this time only",
+                    folder.display()
+                ));
+                *shelf = Shelf::Nameless;
+                on_own_threads(|| self.write(tables, shelf, options))
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Makes tables and puts them on the shelf.
+    fn write(
+        &self,
+        tables: &[Table],
+        shelf: &Shelf,
+        options: Options<'_>,
+    ) -> Result<(), StoreError> {
+        let unwritten = |table: Table| {
+            move |error: io::Error| StoreError::Write {
+                table,
+                folder: shelf.folder(),
+                error,
+            }
+        };
+        let mut writers: BTreeMap<Table, TableWriter<NewFile>> = BTreeMap::new();
+        for table in tables {
+            let file = shelf.create().map_err(unwritten(*table))?;
+            writers.insert(*table, TableWriter::new(file, *table));
+        }
+        let give = &mut |table, batch| match writers.get_mut(&table) {
+            Some(writer) => writer.write(&batch).map_err(unwritten(table)),
+            None => Ok(()),
+        };
+        let met =
+            crate::stream(&self.trace, tables, options, give).map_err(|error| match error {
+                crate::StreamError::Cancelled => crate::Cancelled.into(),
+                crate::StreamError::Taker(error) => error,
+            })?;
+        self.given.are_the_same()?;
+        for (table, writer) in writers {
+            let lost = met.unreadable.iter().find(|lost| lost.table == table);
+            let file = writer.finish(lost.copied()).map_err(unwritten(table))?;
+            let file = shelf.publish(table, file)?;
+            lock(&self.open).insert(table, Arc::new(file));
+        }
+        shelf.tidy();
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("given", &self.given)
+            .field("cache", &self.cache)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Runs work that waits for other threads while a lock is held. On a thread of the common pool it
+/// would meanwhile do other work, which may want that lock.
+fn on_own_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let outcome = thread::scope(|scope| {
+        let worker = scope.spawn(|| match rayon::ThreadPoolBuilder::new().build() {
+            Ok(pool) => pool.install(work),
+            Err(_) => work(),
+        });
+        worker.join()
+    });
+    outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

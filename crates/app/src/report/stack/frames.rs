@@ -1,16 +1,15 @@
 //! The places that addresses of stacks are in, each known by a small number.
 
 use rustc_hash::FxHashMap;
-use tables::{ImageTracker, Images, ImagesView, Table};
+use tables::ImageTracker;
 
-use crate::cli::Failure;
-use crate::report::{By, Names, Recording};
+use crate::report::Recording;
+use crate::report::place::{By, Places};
 
 /// Finds places.
 pub(super) struct Frames<'t> {
-    names: &'t Names,
+    pub(super) names: Places<'t>,
     images: ImageTracker,
-    by: By,
     /// By image and, where functions are told apart, address.
     known: FxHashMap<(Option<u32>, u64), u32>,
     by_name: FxHashMap<Option<String>, u32>,
@@ -19,39 +18,16 @@ pub(super) struct Frames<'t> {
 }
 
 impl<'t> Frames<'t> {
-    /// Reads where images were mapped.
-    pub(super) fn read(trace: &'t Recording, by: By) -> Result<Frames<'t>, Failure> {
-        let table = trace.tables.table(Table::Images)?;
-        let mut images = Images::default();
-        let columns = [
-            "first_seen_ns",
-            "load_ns",
-            "unload_ns",
-            "process_id",
-            "base_address",
-            "size_bytes",
-        ];
-        for chunk in 0..table.chunks().len() {
-            let batch = table.read(chunk, &columns)?;
-            let view = ImagesView::new(&batch)?;
-            images.first_seen_ns.extend(view.first_seen_ns);
-            images.base_address.extend(view.base_address);
-            images.size_bytes.extend(view.size_bytes);
-            for row in 0..view.len() {
-                images.load_ns.push(view.load_ns.get(row));
-                images.unload_ns.push(view.unload_ns.get(row));
-                images.process_id.push(view.process_id.get(row));
-            }
-        }
-        Ok(Frames {
-            names: &trace.names,
-            images: ImageTracker::new(&images),
-            by,
+    /// Finds places of a trace.
+    pub(super) fn new(trace: &Recording, names: Places<'t>) -> Frames<'t> {
+        Frames {
+            images: ImageTracker::new(&trace.names.images),
+            names,
             known: FxHashMap::default(),
             by_name: FxHashMap::default(),
             places: Vec::new(),
             stack: Vec::new(),
-        })
+        }
     }
 
     /// The places of a stack, callee first. Where modules are told apart, calls within one are one
@@ -69,7 +45,7 @@ impl<'t> Frames<'t> {
                 .lookup(process_id.unwrap_or(0), *address, time_ns);
             let image = row.and_then(|row| u32::try_from(row).ok());
             let place = self.place(image, *address);
-            if self.by == By::Function || self.stack.last() != Some(&place) {
+            if self.names.by() == By::Function || self.stack.last() != Some(&place) {
                 self.stack.push(place);
             }
         }
@@ -77,20 +53,17 @@ impl<'t> Frames<'t> {
     }
 
     fn place(&mut self, image: Option<u32>, address: u64) -> u32 {
-        let address = match self.by {
-            By::Module => 0,
-            By::Function => address,
-        };
-        if let Some(place) = self.known.get(&(image, address)) {
+        let key = (image, self.names.within(address));
+        if let Some(place) = self.known.get(&key) {
             return *place;
         }
-        let name = self.names.place(self.by, image, address);
+        let name = self.names.name(image, address);
         let places = &mut self.places;
         let place = *self.by_name.entry(name).or_insert_with_key(|name| {
             places.push(name.clone());
             (places.len() - 1) as u32
         });
-        self.known.insert((image, address), place);
+        self.known.insert(key, place);
         place
     }
 

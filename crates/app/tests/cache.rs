@@ -1,0 +1,52 @@
+//! `laglab cache`.
+
+mod program;
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use tables::{Cache, CacheFolder, Options, Store, Table};
+
+struct Case(tempfile::TempDir);
+
+impl Case {
+    fn folder(&self) -> PathBuf {
+        self.0.path().join("cache")
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let folder = self.folder();
+        let cache = ("LAGLAB_CACHE", folder.to_str().unwrap());
+        let limit = ("LAGLAB_CACHE_LIMIT", "5M");
+        let output = program::laglab_with(&[cache, limit], args);
+        assert!(output.status.success(), "{args:?}: {output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+}
+
+#[test]
+fn it_shows_what_is_kept_and_clears_it() {
+    let case = Case(tempfile::tempdir().unwrap());
+    let shown = case.json(&["cache", "--json"]);
+    assert_eq!(shown["folder"], case.folder().to_str().unwrap());
+    assert_eq!((&shown["traces"], &shown["bytes"]), (&0.into(), &0.into()));
+    assert_eq!(shown["limit_bytes"], 5 * 1024 * 1024);
+
+    let cache = Cache::Folder(CacheFolder::new(case.folder(), u64::MAX));
+    let store = Store::open(&[testdata::path("etl/filtrace__etw.etl")], cache).unwrap();
+    store.make(&[Table::Threads], Options::default()).unwrap();
+    let shown = case.json(&["cache", "--json"]);
+    assert_eq!(shown["traces"], 1);
+    assert!(shown["bytes"].as_u64() > Some(1000), "{shown}");
+
+    let shown = case.json(&["cache", "--clear", "--json"]);
+    assert_eq!((&shown["traces"], &shown["bytes"]), (&0.into(), &0.into()));
+}
+
+#[test]
+fn a_limit_that_is_no_size_is_refused() {
+    let output = program::laglab_with(&[("LAGLAB_CACHE_LIMIT", "plenty")], &["cache"]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("LAGLAB_CACHE_LIMIT is no size"), "{error}");
+}

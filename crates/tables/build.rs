@@ -1,0 +1,42 @@
+//! Names the code that makes tables, so that tables that other code made are not answered from.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Write};
+use std::path::Path;
+use std::{env, fs};
+
+/// Everything that the rows of a table depend on besides the trace. Absent in a published package,
+/// whose version names the code.
+const CODE: [&str; 5] = [
+    "src",
+    "../etl/src",
+    "../events/src",
+    "../events/data",
+    "../../Cargo.lock",
+];
+
+fn main() -> io::Result<()> {
+    let mut hasher = DefaultHasher::new();
+    env::var("CARGO_PKG_VERSION").ok().hash(&mut hasher);
+    let mut out = io::stdout();
+    for part in CODE.map(Path::new) {
+        if part.exists() {
+            writeln!(out, "cargo::rerun-if-changed={}", part.display())?;
+            hash(part, &mut hasher)?;
+        }
+    }
+    writeln!(out, "cargo::rustc-env=TABLES_CODE={:016x}", hasher.finish())
+}
+
+fn hash(path: &Path, hasher: &mut DefaultHasher) -> io::Result<()> {
+    if path.is_file() {
+        path.file_name().hash(hasher);
+        fs::read(path)?.hash(hasher);
+        return Ok(());
+    }
+    let mut entries: Vec<_> = fs::read_dir(path)?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<io::Result<_>>()?;
+    entries.sort();
+    entries.iter().try_for_each(|entry| hash(entry, hasher))
+}

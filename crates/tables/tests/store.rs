@@ -1,0 +1,262 @@
+//! What the store promises: a trace is read once, and no answer comes from what is damaged, changed
+//! or half written.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use arrow_array::RecordBatch;
+use tables::{Cache, CacheFolder, Options, Store, StoreError, StoredTable, Table};
+
+const WANTED: [Table; 3] = [Table::Samples, Table::Processes, Table::Stacks];
+
+/// A copy of a real trace, and a cache beside it.
+struct Case {
+    folder: tempfile::TempDir,
+    trace: PathBuf,
+}
+
+impl Case {
+    fn new() -> Case {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = folder.path().join("trace.etl");
+        fs::write(&trace, testdata::bytes("etl/filtrace__etw.etl")).unwrap();
+        settle(&trace);
+        Case { folder, trace }
+    }
+
+    fn cache(&self) -> CacheFolder {
+        CacheFolder::new(self.folder.path().join("cache"), u64::MAX)
+    }
+
+    fn open(&self) -> Store {
+        self.open_in(Cache::Folder(self.cache()))
+    }
+
+    fn open_in(&self, cache: Cache) -> Store {
+        Store::open(std::slice::from_ref(&self.trace), cache).unwrap()
+    }
+
+    /// What the store must give, from a store that keeps nothing.
+    fn truth(&self, table: Table) -> Vec<RecordBatch> {
+        rows(&self.open_in(Cache::Off), table)
+    }
+
+    /// The kept files of a table.
+    fn files(&self, table: Table) -> Vec<PathBuf> {
+        let name = format!("{table}.table");
+        let folders = folders(&self.folder.path().join("cache/tables"));
+        let files = folders.into_iter().map(|folder| folder.join(&name));
+        files.filter(|file| file.exists()).collect()
+    }
+
+    fn file(&self, table: Table) -> PathBuf {
+        let files = self.files(table);
+        assert_eq!(files.len(), 1, "{files:?}");
+        files[0].clone()
+    }
+}
+
+/// Makes the file look long untouched, so that its hash is remembered.
+fn settle(file: &Path) {
+    let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    let file = File::options().write(true).open(file).unwrap();
+    file.set_modified(long_ago).unwrap();
+}
+
+fn folders(path: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(path).into_iter().flatten();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+fn rows(store: &Store, table: Table) -> Vec<RecordBatch> {
+    let table = store.table(table, Options::default()).unwrap();
+    all(&table).unwrap()
+}
+
+fn all(table: &StoredTable) -> Result<Vec<RecordBatch>, StoreError> {
+    let chunks = 0..table.chunks().len();
+    chunks.map(|chunk| table.read_all(chunk)).collect()
+}
+
+/// Makes tables, counting the bytes of the trace that were read for that.
+fn bytes_read(store: &Store, wanted: &[Table]) -> u64 {
+    let read = AtomicU64::new(0);
+    let progress = |bytes: u64| {
+        read.fetch_max(bytes, Ordering::Relaxed);
+        true
+    };
+    let options = Options {
+        progress: &progress,
+    };
+    store.make(wanted, options).unwrap();
+    read.into_inner()
+}
+
+#[test]
+fn a_trace_is_read_for_the_first_question_only() {
+    let case = Case::new();
+    let store = case.open();
+    assert!(bytes_read(&store, &WANTED) > 0);
+    assert_eq!(bytes_read(&store, &WANTED), 0);
+    let again = case.open();
+    assert_eq!(bytes_read(&again, &WANTED), 0);
+    assert!(bytes_read(&again, &[Table::Threads]) > 0);
+    for table in WANTED {
+        let truth = case.truth(table);
+        assert!(!truth.is_empty(), "{table}");
+        assert_eq!(rows(&store, table), truth, "{table}");
+        assert_eq!(rows(&again, table), truth, "{table}");
+    }
+    assert_eq!(again.unreadable(), case.open_in(Cache::Off).unreadable());
+    assert_eq!(store.warning(), None);
+}
+
+#[test]
+fn another_content_is_another_trace() {
+    let case = Case::new();
+    case.open().make(&WANTED, Options::default()).unwrap();
+    let mut bytes = fs::read(&case.trace).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::thread::sleep(Duration::from_millis(20));
+    fs::write(&case.trace, bytes).unwrap();
+    if cfg!(unix) {
+        // Elsewhere the system has no time that this does not put back.
+        settle(&case.trace);
+    }
+    assert!(bytes_read(&case.open(), &WANTED) > 0);
+    assert_eq!(case.cache().usage().unwrap().traces, 2);
+}
+
+#[test]
+fn a_trace_that_changes_is_not_kept() {
+    let case = Case::new();
+    let store = case.open();
+    store.make(&[Table::Threads], Options::default()).unwrap();
+    let grow = |_| {
+        let mut bytes = fs::read(&case.trace).unwrap();
+        bytes.push(0);
+        fs::write(&case.trace, bytes).unwrap();
+        true
+    };
+    let options = Options { progress: &grow };
+    let error = store.make(&WANTED, options).unwrap_err();
+    assert!(matches!(error, StoreError::Changed { .. }), "{error}");
+    assert_eq!(case.files(Table::Samples), Vec::<PathBuf>::new());
+}
+
+/// Each damage is found when a question meets it, and the table is made again.
+#[test]
+fn damaged_files_are_made_again() {
+    let case = Case::new();
+    let truth = case.truth(Table::Samples);
+    let store = case.open();
+    store.make(&[Table::Samples], Options::default()).unwrap();
+    let file = case.file(Table::Samples);
+    let whole = fs::read(&file).unwrap();
+    let mut rng = testdata::Rng(7);
+    let mut changed: Vec<Vec<u8>> = Vec::new();
+    for _ in 0..20 {
+        let mut bytes = whole.clone();
+        let at = rng.below(bytes.len());
+        bytes[at] ^= 1 << rng.below(8);
+        changed.push(bytes);
+        changed.push(whole[..rng.below(whole.len())].to_vec());
+    }
+    for bytes in changed {
+        fs::write(&file, &bytes).unwrap();
+        assert_eq!(rows(&case.open(), Table::Samples), truth);
+        fs::write(&file, &bytes).unwrap();
+        let open = case.open();
+        let table = open.table(Table::Samples, Options::default()).unwrap();
+        // Damage after the table was opened; truncation keeps what is read from being there.
+        File::options()
+            .write(true)
+            .open(&file)
+            .unwrap()
+            .set_len(64)
+            .unwrap();
+        assert_eq!(all(&table).unwrap(), truth);
+    }
+    assert_eq!(fs::read(case.file(Table::Samples)).unwrap(), whole);
+}
+
+#[test]
+fn threads_and_stores_may_make_the_same_table() {
+    let case = Case::new();
+    let truth = case.truth(Table::Samples);
+    let shared = case.open();
+    let barrier = Barrier::new(6);
+    std::thread::scope(|scope| {
+        for i in 0..6 {
+            let (case, shared, barrier, truth) = (&case, &shared, &barrier, &truth);
+            scope.spawn(move || {
+                let own = case.open();
+                barrier.wait();
+                let store = if i < 3 { shared } else { &own };
+                assert_eq!(&rows(store, Table::Samples), truth);
+            });
+        }
+    });
+    assert_eq!(case.files(Table::Samples).len(), 1);
+    let left = folders(case.file(Table::Samples).parent().unwrap());
+    assert_eq!(left.len(), 2, "the table and when it was used: {left:?}");
+}
+
+/// A reader keeps what it has opened.
+#[test]
+fn tables_in_use_survive_a_cleared_cache() {
+    let case = Case::new();
+    let truth = case.truth(Table::Samples);
+    let store = case.open();
+    let table = store.table(Table::Samples, Options::default()).unwrap();
+    case.cache().clear().unwrap();
+    assert_eq!(case.files(Table::Samples), Vec::<PathBuf>::new());
+    assert_eq!(all(&table).unwrap(), truth);
+    assert_eq!(rows(&store, Table::Processes), case.truth(Table::Processes));
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_is_done_without() {
+    let case = Case::new();
+    let file = case.folder.path().join("file");
+    fs::write(&file, b"no folder").unwrap();
+    let below = CacheFolder::new(file.join("cache"), u64::MAX);
+    let store = case.open_in(Cache::Folder(below));
+    assert_eq!(store.warning(), None);
+    assert_eq!(rows(&store, Table::Samples), case.truth(Table::Samples));
+    let warning = store.warning().expect("a warning").to_owned();
+    assert!(warning.contains("file"), "{warning}");
+    rows(&store, Table::Processes);
+    assert_eq!(store.warning(), Some(warning.as_str()));
+}
+
+#[test]
+fn nothing_is_kept_without_a_cache() {
+    let case = Case::new();
+    let store = case.open_in(Cache::Off);
+    assert!(bytes_read(&store, &WANTED) > 0);
+    assert_eq!(bytes_read(&store, &WANTED), 0);
+    assert!(bytes_read(&case.open_in(Cache::Off), &WANTED) > 0);
+    assert!(!case.folder.path().join("cache").exists());
+}
+
+#[test]
+fn a_cancelled_table_leaves_nothing() {
+    let case = Case::new();
+    let store = case.open();
+    store.make(&[Table::Threads], Options::default()).unwrap();
+    let options = Options {
+        progress: &|_| false,
+    };
+    let error = store.make(&WANTED, options).unwrap_err();
+    assert!(matches!(error, StoreError::Cancelled(_)), "{error}");
+    let left = folders(case.file(Table::Threads).parent().unwrap());
+    assert_eq!(
+        left.len(),
+        2,
+        "the threads and when they were used: {left:?}"
+    );
+}
