@@ -4,6 +4,8 @@ use std::str::FromStr;
 
 use etl::Clock;
 
+use crate::duration::{Plain, nanoseconds};
+
 /// Since the trace's start, or in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {
@@ -37,12 +39,7 @@ impl FromStr for Moment {
         if let Ok(time) = format!("{text}Z").parse::<jiff::Timestamp>() {
             return Ok(Moment::Utc(time.as_nanosecond()));
         }
-        let units = [("ns", 0), ("us", 3), ("µs", 3), ("ms", 6), ("s", 9)];
-        let (number, digits) = units
-            .iter()
-            .find_map(|(unit, digits)| Some((text.strip_suffix(unit)?, *digits)))
-            .unwrap_or((text, 9));
-        decimal(number, digits)
+        nanoseconds(text, Plain::Seconds)
             .map(Moment::SinceStart)
             .ok_or_else(|| {
                 "expected a time since the start (1.5, 1.5s, 20ms, 7us, 100ns) or UTC \
@@ -50,26 +47,6 @@ impl FromStr for Moment {
                     .to_owned()
             })
     }
-}
-
-/// A decimal number times 10^`digits`, exactly; digits beyond are dropped.
-fn decimal(text: &str, digits: usize) -> Option<i64> {
-    let (negative, text) = match text.trim().strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text.trim()),
-    };
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let is_number = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
-    if whole.is_empty() && fraction.is_empty() || !is_number(whole) || !is_number(fraction) {
-        return None;
-    }
-    let fraction: String = fraction
-        .chars()
-        .chain(std::iter::repeat('0'))
-        .take(digits)
-        .collect();
-    let value: i64 = format!("0{whole}{fraction}").parse().ok()?;
-    Some(if negative { -value } else { value })
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use symbols::{Module, ModuleId, PdbId, Stores, SymbolPath, Symbolizer};
 use tables::Images;
 
 use crate::cli::Failure;
+use crate::module_name::module_name;
 
 /// The variable that Windows' own tools read the symbol path from.
 const VARIABLE: &str = "_NT_SYMBOL_PATH";
@@ -111,8 +112,7 @@ pub(crate) struct MissingSymbols {
 
 /// What the trace knows of the file of an image.
 fn module(images: &Images, row: usize) -> Option<Module> {
-    let path = images.path.get(row)?;
-    let name = path.rsplit(['\\', '/']).next().unwrap_or(path);
+    let name = module_name(images.path.get(row), None)?;
     let pdb = || {
         let guid = images.pdb_guid.get(row)?.parse().ok()?;
         PdbId::new(images.pdb_path.get(row)?, guid, images.pdb_age.get(row)?).ok()

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use clap::ValueEnum;
 use etl::Trace;
 
 use super::Failure;
@@ -10,7 +9,7 @@ use super::open::TraceFiles;
 use crate::event_filter::{Filter, Sieve};
 use crate::event_lines::{self, Around, Choice, Line};
 use crate::metadata::MetadataFiles;
-use crate::output;
+use crate::output::{self, Format};
 use crate::processes::Processes;
 use crate::stack_modules::StackModules;
 use crate::symbolication::SymbolOptions;
@@ -51,18 +50,6 @@ pub(super) struct Args {
     metadata: MetadataFiles,
     #[command(flatten)]
     symbols: SymbolOptions,
-}
-
-/// How events are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// Lines for people
-    #[default]
-    Text,
-    /// One JSON object per line (docs/events-json.md)
-    Json,
-    /// Comma-separated values with a heading
-    Csv,
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {

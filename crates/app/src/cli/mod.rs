@@ -8,6 +8,7 @@ mod export;
 mod info;
 mod new_file;
 mod open;
+mod report;
 mod simulate;
 mod stats;
 mod trim;
@@ -56,6 +57,7 @@ enum Command {
     /// What a trace is: system, session, clock, contents, what is missing, damage
     Info(info::Args),
     /// How many events and bytes of each kind
+    #[command(visible_alias = "tracestats")]
     Stats(stats::Args),
     /// The events themselves, decoded, in time order
     Events(Box<events::Args>),
@@ -65,6 +67,8 @@ enum Command {
     Export(Box<export::Args>),
     /// Make a trace whose truth is known, with a model of Windows
     Simulate(Box<simulate::Args>),
+    #[command(flatten)]
+    Report(report::Report),
     /// Where tables are kept for the next question, and how much that is
     Cache(cache::Args),
     /// A completion script for your shell
@@ -81,6 +85,8 @@ const SEVERAL_SYSTEMS: &str = "These files were recorded by different systems, o
 pub(crate) enum Failure {
     /// Wrong usage or unreadable input; one line that says what and what to do.
     Input(String),
+    /// The trace does not hold what was asked for; one line that says what to record.
+    NotRecorded(String),
     /// Output could not be written.
     Output(io::Error),
     /// The user stopped it.
@@ -117,6 +123,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Trim(args) => trim::run(args, cli.json),
         Command::Export(args) => export::run(args, cli.json),
         Command::Simulate(args) => simulate::run(args, cli.json),
+        Command::Report(report) => report.run(cli.json),
         Command::Cache(args) => cache::run(args, cli.json),
         Command::Completions(args) => completions::run(args, cli.json),
     };
@@ -127,6 +134,7 @@ pub(crate) fn run() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(Failure::Output(error)) => complain(&format!("cannot write the output: {error}"), 2),
+        Err(Failure::NotRecorded(what)) => complain(&what, 1),
         Err(Failure::Input(what)) => complain(&what, 2),
         Err(Failure::Interrupted) => complain("interrupted", INTERRUPTED_CODE),
     }
@@ -151,7 +159,7 @@ fn say_what_was_skipped(trace: &Trace, walk: &Damage) {
 }
 
 /// Says on stderr which modules' symbols were not found, and why of the first.
-fn say_what_lacks_symbols(missing: &[MissingSymbols]) {
+pub(crate) fn say_what_lacks_symbols(missing: &[MissingSymbols]) {
     use io::Write;
     let Some(MissingSymbols { module, pdb, why }) = missing.first() else {
         return;
@@ -171,14 +179,14 @@ fn say_what_lacks_symbols(missing: &[MissingSymbols]) {
     );
 }
 
-/// Says one line on stderr.
+/// Says one line on stderr, as the reason to end with `code`.
 fn complain(what: &str, code: u8) -> ExitCode {
     say(what);
     ExitCode::from(code)
 }
 
 /// Says one line on stderr, which is no reason to stop.
-fn say(what: &str) {
+pub(crate) fn say(what: &str) {
     use io::Write;
     // There is nobody to tell if stderr is closed.
     let _ = writeln!(
