@@ -39,7 +39,14 @@ pub(crate) fn agree() -> Result<(), String> {
     let simulated = ["simulated.etl", "simulated-compressed.etl"];
     for (log, more) in simulated.iter().zip([&[][..], &["--compress"]]) {
         let simulate = ["simulate", SCENARIO, "--events", "20000", "--output"];
-        let laglab = ["run", "--quiet", "--bin", "laglab", "--"];
+        let laglab = [
+            "run",
+            "--quiet",
+            "--no-default-features",
+            "--bin",
+            "laglab",
+            "--",
+        ];
         let mut laglab = cargo(&[&laglab[..], &simulate].concat());
         command::read(laglab.arg(folder.join(log)).args(more))?;
     }

@@ -1,5 +1,7 @@
 //! The `laglab` program: reads arguments, asks the other crates, prints.
 
+#[cfg(feature = "sql")]
+mod answer;
 mod cli;
 mod contents;
 mod damage;

@@ -16,6 +16,12 @@ pub(crate) enum Moment {
 }
 
 impl Moment {
+    /// Whether it is a moment of the calendar.
+    #[cfg(feature = "sql")]
+    pub(crate) fn is_utc(&self) -> bool {
+        matches!(self, Moment::Utc(_))
+    }
+
     /// Nanoseconds since the start of a trace with that clock.
     pub(crate) fn since_start(self, clock: &Clock) -> i64 {
         match self {

@@ -10,6 +10,8 @@ mod new_file;
 mod open;
 mod report;
 mod simulate;
+#[cfg(feature = "sql")]
+mod sql;
 mod stats;
 mod trim;
 
@@ -61,6 +63,9 @@ enum Command {
     Stats(stats::Args),
     /// The events themselves, decoded, in time order
     Events(Box<events::Args>),
+    /// Your own questions about the tables of traces, in SQL
+    #[cfg(feature = "sql")]
+    Sql(Box<sql::Args>),
     /// A part of a trace, as a trace
     Trim(Box<trim::Args>),
     /// A trace for Perfetto, the Firefox Profiler, or as Parquet
@@ -120,6 +125,8 @@ pub(crate) fn run() -> ExitCode {
         Command::Info(args) => info::run(args, cli.json),
         Command::Stats(args) => stats::run(args, cli.json),
         Command::Events(args) => events::run(args, cli.json),
+        #[cfg(feature = "sql")]
+        Command::Sql(args) => sql::run(args, cli.json),
         Command::Trim(args) => trim::run(args, cli.json),
         Command::Export(args) => export::run(args, cli.json),
         Command::Simulate(args) => simulate::run(args, cli.json),

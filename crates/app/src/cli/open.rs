@@ -40,6 +40,17 @@ pub(crate) struct TabledTrace {
 }
 
 impl TabledTrace {
+    /// The trace that the files make together.
+    #[cfg(feature = "sql")]
+    pub(crate) fn new(files: &[PathBuf], no_cache: bool) -> TabledTrace {
+        TabledTrace {
+            files: TraceFiles {
+                paths: files.to_vec(),
+            },
+            no_cache,
+        }
+    }
+
     /// Opens the trace's tables.
     pub(crate) fn open(&self) -> Result<TraceTables, Failure> {
         let cache = match self.no_cache {
