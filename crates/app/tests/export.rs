@@ -18,7 +18,7 @@ const SCENARIO: &str = r#"
     threads_per_core = 1
     [[disk]]
     number = 0
-    service = "200us"
+    service = "uniform(150us, 250us)"
     isr = { in = ["storport.sys!Isr"], cost = "5us" }
     dpc = { in = ["storport.sys!Dpc"], cost = "20us" }
     [[process]]

@@ -87,11 +87,10 @@ fn escaped(name: &str) -> String {
     })
 }
 
-/// What tells a trace from others: a hash of its sessions' starts, boots and counters and of its
-/// size. Its files' names are not in it; they may change.
+/// What tells a trace from others: a hash of its sessions' starts and boots and of the times of its
+/// buffers. Its files' names are not in it; they may change.
 fn identity(trace: &Trace) -> String {
     let mut hash = blake3::Hasher::new();
-    hash.update(&trace.size_bytes().to_le_bytes());
     for segment in trace.segments() {
         for number in segment
             .header
@@ -100,6 +99,10 @@ fn identity(trace: &Trace) -> String {
         {
             hash.update(&number.to_le_bytes());
         }
+    }
+    for buffer in trace.buffers() {
+        hash.update(&buffer.cpu.to_le_bytes());
+        hash.update(&buffer.first_time.to_le_bytes());
     }
     hash.finalize().to_hex().to_string()
 }
