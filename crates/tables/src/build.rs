@@ -401,8 +401,8 @@ pub fn build(trace: &Trace, wanted: &[Table], options: Options<'_>) -> Result<Ta
     let mut rows = Tables::default();
     let take = &mut |part: Part| -> Result<(), Infallible> {
         match part {
-            Part::Slice(slice) => rows.append(slice, wanted),
-            Part::Runs(runs) => Rows::append(&mut rows.cpu_runs, runs),
+            Part::Slice(slice) => rows.append(*slice, wanted),
+            Part::Runs(runs) => Rows::append(&mut rows.cpu_runs, *runs),
         }
         Ok(())
     };
@@ -479,8 +479,8 @@ where
 
 /// Rows that are ready.
 enum Part {
-    Slice(Slice),
-    Runs(CpuRuns),
+    Slice(Box<Slice>),
+    Runs(Box<CpuRuns>),
 }
 
 /// The passes over a trace. Gives the tables that are not of events, and what was met.
@@ -577,10 +577,10 @@ fn events<E: Send>(
                     let (switches, ready) = (&slice.context_switches, &mut slice.ready_threads);
                     let runs = scheduling.join(switches, ready, world);
                     if plan.runs {
-                        take(Part::Runs(runs))?;
+                        take(Part::Runs(runs.into()))?;
                     }
                 }
-                take(Part::Slice(slice))
+                take(Part::Slice(slice.into()))
             },
         );
         taken.map_err(StreamError::Taker)?;
@@ -591,11 +591,11 @@ fn events<E: Send>(
             file_io: joiners.file_io.finish(slices.last_ns(), world),
             ..Slice::default()
         };
-        take(Part::Slice(rest)).map_err(StreamError::Taker)?;
+        take(Part::Slice(rest.into())).map_err(StreamError::Taker)?;
     }
     if let Some(scheduling) = scheduling.filter(|_| plan.runs) {
         let runs = scheduling.finish(slices.last_ns(), world);
-        take(Part::Runs(runs)).map_err(StreamError::Taker)?;
+        take(Part::Runs(runs.into())).map_err(StreamError::Taker)?;
     }
     Ok(slices.into_streams())
 }

@@ -136,7 +136,15 @@ fn look_up(world: &World<'_>, thread_id: u32, time_ns: i64) -> (i64, i64, Thread
 /// Finds images by address, remembering each as long as it is mapped.
 #[derive(Debug, Default)]
 pub(crate) struct ImageFinder {
-    known: FxHashMap<(u32, u64), Option<(i64, i64, u32)>>,
+    known: FxHashMap<(u32, u64), Option<Mapped>>,
+}
+
+/// A row in `images`, and from when until when it is mapped.
+#[derive(Clone, Copy, Debug)]
+struct Mapped {
+    from_ns: i64,
+    until_ns: i64,
+    row: u32,
 }
 
 /// Addresses that [`ImageFinder`] remembers at most.
@@ -152,21 +160,23 @@ impl ImageFinder {
         address: u64,
         time_ns: i64,
     ) -> Option<u32> {
-        if let Some(Some((from, until, row))) = self.known.get(&(process_id, address))
-            && (*from..=*until).contains(&time_ns)
+        if let Some(Some(known)) = self.known.get(&(process_id, address))
+            && (known.from_ns..=known.until_ns).contains(&time_ns)
         {
-            return Some(*row);
+            return Some(known.row);
         }
         let row = world.images.lookup(process_id, address, time_ns);
         let found = row.and_then(|row| {
-            let from = world.image_table.load_ns.get(row).unwrap_or(time_ns);
-            let until = world.image_table.unload_ns.get(row).unwrap_or(i64::MAX);
-            Some((from, until, u32::try_from(row).ok()?))
+            Some(Mapped {
+                from_ns: world.image_table.load_ns.get(row).unwrap_or(time_ns),
+                until_ns: world.image_table.unload_ns.get(row).unwrap_or(i64::MAX),
+                row: u32::try_from(row).ok()?,
+            })
         });
         if self.known.len() >= REMEMBERED {
             self.known.clear();
         }
         self.known.insert((process_id, address), found);
-        Some(found?.2)
+        Some(found?.row)
     }
 }
