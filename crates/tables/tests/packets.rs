@@ -26,8 +26,11 @@ fn frame(dscp: u8, ecn: u8) -> Vec<u8> {
     frame
 }
 
-/// The packets of a trace of events: CPU, time, provider, id, keyword and payload.
-fn packets_of(events: &[(u16, i64, &str, u16, u64, Vec<u8>)]) -> Packets {
+/// CPU, time, provider, id, keyword and payload of an event.
+type Provided<'e> = (u16, i64, &'e str, u16, u64, Vec<u8>);
+
+/// The packets of a trace of events.
+fn packets_of(events: &[Provided<'_>]) -> Packets {
     let session = Session {
         processors: 2,
         ..Session::default()

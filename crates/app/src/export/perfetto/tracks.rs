@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn slices_come_out_as_they_went_in_however_they_overlap() {
-        let mut random = Rng::new(5);
+        let mut random = Rng(5);
         for round in 0..200 {
             let mut bytes = Vec::new();
             let mut out = Packets::new(&mut bytes, &Category::NAMES).expect("memory is written");
