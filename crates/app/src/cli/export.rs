@@ -11,7 +11,7 @@ use tables::Table;
 use super::Failure;
 use super::new_file::NewFile;
 use super::open::TabledTrace;
-use crate::export::{Part, firefox, parquet, perfetto};
+use crate::export::{Part, firefox, parquet, pcapng, perfetto};
 use crate::moment::Moment;
 use crate::output::{self, Printable, grouped, size};
 
@@ -20,7 +20,8 @@ use crate::output::{self, Printable, grouped, size};
 #[command(after_help = "What --to makes of a trace:\n  \
     DIR/        Parquet, a folder of tables, for DuckDB, Spark, Arrow, pandas\n  \
     x.pftrace   a trace for Perfetto (https://ui.perfetto.dev)\n  \
-    x.json      a profile for the Firefox Profiler (https://profiler.firefox.com)\n\n\
+    x.json      a profile for the Firefox Profiler (https://profiler.firefox.com)\n  \
+    x.pcapng    the captured packets, for Wireshark\n\n\
     Examples:\n  \
     laglab export trace.etl --to trace.pftrace\n  \
     laglab export trace.etl --to profile.json --from 12 --until 15\n  \
@@ -57,6 +58,7 @@ enum Format {
     Parquet,
     Perfetto,
     Firefox,
+    Pcapng,
 }
 
 impl Format {
@@ -73,10 +75,11 @@ impl Format {
             None => Ok(Format::Parquet),
             Some("pftrace") => Ok(Format::Perfetto),
             Some("json") => Ok(Format::Firefox),
+            Some("pcapng") => Ok(Format::Pcapng),
             Some(_) => Err(Failure::input(
                 path,
                 "its name says no format that can be written: a folder (name/) becomes Parquet, \
-                 .pftrace a Perfetto trace, .json a Firefox profile",
+                 .pftrace a Perfetto trace, .json a Firefox profile, .pcapng captured packets",
             )),
         }
     }
@@ -95,6 +98,9 @@ struct Report {
     /// Of Perfetto: what overlapped with too much else.
     #[serde(skip_serializing_if = "Option::is_none")]
     slices_left_out: Option<u64>,
+    /// Of pcapng.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    packets: Option<u64>,
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
@@ -135,6 +141,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
                 bytes: written.bytes,
                 rows: Some(written.rows),
                 slices_left_out: None,
+                packets: None,
             }
         }
         Format::Perfetto => {
@@ -149,6 +156,14 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
             let part = part(&firefox::TABLES)?;
             let ((), bytes) = to_file(&args.to, |file| firefox::write(&part, file))?;
             Report::of_file(&args.to, "firefox", bytes)
+        }
+        Format::Pcapng => {
+            let part = part(&pcapng::TABLES)?;
+            let (packets, bytes) = to_file(&args.to, |file| pcapng::write(&part, file))?;
+            Report {
+                packets: Some(packets),
+                ..Report::of_file(&args.to, "pcapng", bytes)
+            }
         }
     };
     match json {
@@ -179,15 +194,17 @@ impl Report {
             bytes,
             rows: None,
             slices_left_out: None,
+            packets: None,
         }
     }
 }
 
 fn write(report: &Report) -> Result<(), Failure> {
     let mut out = output::for_people();
-    let what = match (report.rows, report.files) {
-        (Some(rows), files) => format!("{} rows in {files} tables, ", grouped(rows)),
-        (None, _) => String::new(),
+    let what = match (report.rows, report.packets) {
+        (Some(rows), _) => format!("{} rows in {} tables, ", grouped(rows), report.files),
+        (None, Some(packets)) => format!("{} packets, ", grouped(packets)),
+        (None, None) => String::new(),
     };
     writeln!(
         out,
@@ -215,6 +232,7 @@ mod tests {
         for (name, format) in [
             ("a.pftrace", Some(Format::Perfetto)),
             ("a.JSON", Some(Format::Firefox)),
+            ("a.pcapng", Some(Format::Pcapng)),
             ("no/such/folder", Some(Format::Parquet)),
             ("2024.05/", Some(Format::Parquet)),
             (".", Some(Format::Parquet)),

@@ -37,6 +37,10 @@ pub(super) enum Report {
     Diskio(Box<Reported<report::diskio::DiskIo>>),
     /// Hard page faults by process, or one by one
     Hardfault(Box<Reported<report::hardfault::HardFault>>),
+    /// Which process had the window in focus, from when to when
+    Focuschange(Box<Reported<report::focuschange::FocusChange>>),
+    /// What programs and people wrote into the trace
+    Marks(Box<Reported<report::marks::Marks>>),
     /// Processes, their lifetimes and who created them
     Process(Box<Reported<report::process::Process>>),
 }
@@ -66,6 +70,8 @@ impl Report {
             Report::Stack(reported) => reported.run(json),
             Report::Diskio(reported) => reported.run(json),
             Report::Hardfault(reported) => reported.run(json),
+            Report::Focuschange(reported) => reported.run(json),
+            Report::Marks(reported) => reported.run(json),
             Report::Process(reported) => reported.run(json),
         }
     }

@@ -6,6 +6,7 @@ pub(crate) mod firefox;
 mod modules;
 pub(crate) mod parquet;
 mod part;
+pub(crate) mod pcapng;
 pub(crate) mod perfetto;
 mod roster;
 
