@@ -19,7 +19,10 @@ pub(crate) fn laglab_with(variables: &[(&str, &str)], args: &[&str]) -> Output {
         .current_dir(testdata::path("etl"))
         .env_remove("CLICOLOR_FORCE")
         .env_remove("LAGLAB_CACHE_LIMIT")
-        .env("LAGLAB_CACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"))
+        .env(
+            "LAGLAB_CACHE",
+            concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"),
+        )
         .envs(variables.iter().copied());
     // Wine now and then fails to start one of several programs that start at once.
     let attempts = if cfg!(windows) { 5 } else { 1 };
