@@ -110,3 +110,16 @@ fn written(command: &Command) -> String {
         .collect::<Vec<_>>()
         .join(" ")
 }
+
+/// Makes sure that Rust's library for a target is here.
+///
+/// # Errors
+///
+/// When it is missing and cannot be installed.
+pub(crate) fn add_target(target: &str) -> Result<(), String> {
+    let library = read(program("rustc").args(["--print", "target-libdir", "--target", target]))?;
+    match Path::new(library.trim()).is_dir() {
+        true => Ok(()),
+        false => run(program("rustup").args(["target", "add", target])),
+    }
+}

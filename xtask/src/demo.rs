@@ -31,6 +31,8 @@ fn laglab() -> Command {
         "run",
         "--quiet",
         "--release",
+        // What is shown needs no SQL, whose engine takes many minutes to compile.
+        "--no-default-features",
         "--bin",
         "laglab",
         "--manifest-path",

@@ -4,7 +4,9 @@
 mod bench;
 mod command;
 mod demo;
+mod exports;
 mod peers;
+mod python;
 mod same_bytes;
 mod test;
 mod tidy;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::command::{self, cargo, program, root, target};
+use crate::python;
 
 const VERSIONS: [&str; 2] = ["etl-parser==1.0.1", "dissect.etl==3.14"];
 
@@ -16,18 +17,7 @@ const SCENARIO: &str = "rank-stall";
 ///
 /// When there is no Python, or the package registry cannot be reached.
 pub(crate) fn install() -> Result<PathBuf, String> {
-    let home = target().join("peers");
-    // Written last, so that an installation that was broken off is begun again.
-    let done = home.join(VERSIONS.join("+"));
-    let folder = if cfg!(windows) { "Scripts" } else { "bin" };
-    let python = home.join(folder).join("python");
-    if !done.is_file() {
-        command::run(program("python3").args(["-m", "venv"]).arg(&home))?;
-        let mut pip = program(&python);
-        command::run(pip.args(["-m", "pip", "install", "--quiet"]).args(VERSIONS))?;
-        std::fs::write(&done, "").map_err(|error| format!("{}: {error}", done.display()))?;
-    }
-    Ok(python)
+    python::with("peers", &VERSIONS)
 }
 
 /// Has the peers read what the writer wrote, alone and for a scenario, and compares how many events of each kind they find
@@ -49,7 +39,14 @@ pub(crate) fn agree() -> Result<(), String> {
     let simulated = ["simulated.etl", "simulated-compressed.etl"];
     for (log, more) in simulated.iter().zip([&[][..], &["--compress"]]) {
         let simulate = ["simulate", SCENARIO, "--events", "20000", "--output"];
-        let laglab = ["run", "--quiet", "--bin", "laglab", "--"];
+        let laglab = [
+            "run",
+            "--quiet",
+            "--no-default-features",
+            "--bin",
+            "laglab",
+            "--",
+        ];
         let mut laglab = cargo(&[&laglab[..], &simulate].concat());
         command::read(laglab.arg(folder.join(log)).args(more))?;
     }

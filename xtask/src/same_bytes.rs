@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::command::{self, cargo, root, target};
+use crate::test::WITHOUT_SQL;
 use crate::wine::Wine;
 
 /// Enough of each scenario to draw from all its distributions.
@@ -17,7 +18,7 @@ const LIMIT: &[&str] = &["--events", "200000"];
 pub(crate) fn on_windows_too(wine: &Wine) -> Result<(), String> {
     let folder = target().join("same-bytes");
     fs::create_dir_all(&folder).map_err(|error| fault(&folder, &error))?;
-    let laglab = ["--quiet", "--bin", "laglab", "--"];
+    let laglab = [&["--quiet"], WITHOUT_SQL, &["--bin", "laglab", "--"]].concat();
     let scenarios = scenarios()?;
     for name in &scenarios {
         let written = |mut laglab: Command, system: &str| -> Result<[Vec<u8>; 2], String> {

@@ -4,13 +4,24 @@ use std::time::Instant;
 
 use crate::command::{self, cargo, program, root, target};
 use crate::wine::{self, Wine};
-use crate::{peers, same_bytes, tidy};
+use crate::{exports, peers, same_bytes, tidy};
 
 /// cargo-deny at the version whose verdicts `deny.toml` was written for.
 const CARGO_DENY: &str = "0.20.2";
 
 /// The macOS that the sources are compiled for.
 const MACOS: &str = "aarch64-apple-darwin";
+
+/// The target that the tests of `symbols` compile a driver for, to have PDBs of a real linker.
+const DRIVERS: &str = "x86_64-pc-windows-msvc";
+
+/// Builds all but SQL, whose engine takes longer to compile than everything else together. Whatever
+/// could differ between systems is in the other crates.
+pub(crate) const WITHOUT_SQL: &[&str] = &["--no-default-features"];
+
+/// [`WITHOUT_SQL`] of the whole workspace.
+const WORKSPACE_WITHOUT_SQL: &[&str] =
+    &["--workspace", "--exclude", "sql", "--no-default-features"];
 
 /// How much to test.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,7 +45,7 @@ pub(crate) fn run(extent: Extent) -> Result<(), String> {
         command::run(&mut cargo(&["fmt", "--all", "--check"]))
     })?;
     step("tidy", tidy::run)?;
-    step("lint", || clippy(&[]))?;
+    step("lint", || clippy(&["--workspace"]))?;
     step("documentation", documentation)?;
     if root().join("fuzz/Cargo.toml").is_file() {
         step("fuzz targets compile", fuzz_targets_compile)?;
@@ -42,18 +53,25 @@ pub(crate) fn run(extent: Extent) -> Result<(), String> {
     if extent == Extent::Everything {
         step("dependencies", dependencies)?;
         step("independent readers", peers::agree)?;
+        step("independent readers of exports", exports::agree)?;
         // Nothing here can link or run for macOS; that it compiles is worth knowing.
         step("macOS: compiles", || {
-            command::run(&mut cargo(&["check", "--workspace", "--target", MACOS]))
+            // Without its tools the C of dependencies cannot be compiled; checking links nothing.
+            let mut check = cargo(&[&["check", "--target", MACOS], WORKSPACE_WITHOUT_SQL].concat());
+            let tools = ["CC", "AR"].map(|tool| format!("{tool}_{}", MACOS.replace('-', "_")));
+            command::run(check.envs(tools.map(|tool| (tool, "true"))))
         })?;
         if cfg!(target_os = "linux") {
             step("Windows: tools", wine::install)?;
-            step("Windows: lint", || clippy(&["--target", wine::TARGET]))?;
+            step("Windows: lint", || {
+                clippy(&[&["--target", wine::TARGET], WORKSPACE_WITHOUT_SQL].concat())
+            })?;
             step("Windows: tests", windows)?;
         } else {
             println!("\n── Windows under Wine: left out, it is for Linux hosts");
         }
     }
+    command::add_target(DRIVERS)?;
     println!(
         "\n── tests (the steps before took {:.1} s)",
         started.elapsed().as_secs_f64()
@@ -98,7 +116,7 @@ fn step(name: &str, work: impl FnOnce() -> Result<(), String>) -> Result<(), Str
 }
 
 fn clippy(arguments: &[&str]) -> Result<(), String> {
-    let mut clippy = cargo(&["clippy", "--workspace", "--all-targets"]);
+    let mut clippy = cargo(&["clippy", "--all-targets"]);
     command::run(clippy.args(arguments).args(["--", "--deny", "warnings"]))
 }
 
@@ -128,12 +146,13 @@ fn dependencies() -> Result<(), String> {
 /// The workspace's tests as Windows programs, and the finished program once by hand.
 fn windows() -> Result<(), String> {
     let wine = Wine::start()?;
-    command::run(&mut wine.cargo("test", &["--workspace"]))?;
+    command::run(&mut wine.cargo("test", WORKSPACE_WITHOUT_SQL))?;
     if root().join("crates/app/Cargo.toml").is_file() {
         let trace = "../shared/data/etl/perfview__smallEtlFile.etl";
         for arguments in [&["--help"][..], &["info", trace]] {
             let laglab = ["--quiet", "--bin", "laglab", "--"];
-            command::run(&mut wine.cargo("run", &[&laglab, arguments].concat()))?;
+            let run = [WITHOUT_SQL, &laglab, arguments].concat();
+            command::run(&mut wine.cargo("run", &run))?;
         }
         same_bytes::on_windows_too(&wine)?;
     }

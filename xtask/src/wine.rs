@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::command::{cargo, is_installed, program, read, root, run, target};
+use crate::command::{add_target, cargo, is_installed, program, root, run, target};
 
 /// The target whose programs Wine runs.
 pub(crate) const TARGET: &str = "x86_64-pc-windows-gnu";
@@ -28,10 +28,7 @@ const TOOLS: [(&str, &[&str]); 2] = [
 ///
 /// When something is missing and cannot be installed; the message says what to do.
 pub(crate) fn install() -> Result<(), String> {
-    let library = read(program("rustc").args(["--print", "target-libdir", "--target", TARGET]))?;
-    if !PathBuf::from(library.trim()).is_dir() {
-        run(program("rustup").args(["target", "add", TARGET]))?;
-    }
+    add_target(TARGET)?;
     let missing: Vec<&str> = TOOLS
         .iter()
         .filter(|(tool, _)| !is_installed(tool))

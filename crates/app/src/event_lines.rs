@@ -1,14 +1,13 @@
 //! Decoded events as lines: for people, as JSON lines, as CSV.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use anstyle::Style;
 use etl::{Event, Guid, ext_type, le};
-use events::{Decoded, Value};
+use events::{Decoded, OwnNames, Value};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -302,28 +301,6 @@ impl<'a, 'e> Line<'a, 'e> {
     }
 }
 
-/// Names told apart: layouts of real providers use one several times.
-#[derive(Default)]
-struct OwnNames<'n> {
-    /// How often each was met.
-    met: HashMap<Cow<'n, str>, u32>,
-}
-
-impl<'n> OwnNames<'n> {
-    /// The name, or if it was met before the name and a number: `Reserved`, `Reserved#2`.
-    fn own(&mut self, name: &'n str) -> Cow<'n, str> {
-        let mut times = self.met.get(name).copied().unwrap_or(0);
-        let mut own = Cow::Borrowed(name);
-        while self.met.contains_key(&own) {
-            times += 1;
-            own = Cow::Owned(format!("{name}#{times}"));
-        }
-        self.met.insert(Cow::Borrowed(name), times.max(1));
-        self.met.entry(own.clone()).or_insert(1);
-        own
-    }
-}
-
 /// The first row of CSV output.
 pub(crate) fn csv_headings(choice: &Choice) -> Vec<&str> {
     let mut headings = vec![
@@ -395,38 +372,13 @@ struct JsonFields<'l, 'a, 'e> {
 impl Serialize for JsonFields<'_, '_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let fields = self.line.fields(self.choice);
-        serializer.collect_map(fields.map(|(name, value)| (name, JsonValue(value))))
-    }
-}
-
-/// A value as JSON: numbers and booleans as such, arrays and objects as such, all else as text in
-/// its human form.
-struct JsonValue<'v, 'e>(&'v Value<'e>);
-
-impl Serialize for JsonValue<'_, '_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            Value::Null => serializer.serialize_none(),
-            Value::Int(n) => serializer.serialize_i64(*n),
-            Value::UInt(n) => serializer.serialize_u64(*n),
-            Value::Bool(b) => serializer.serialize_bool(*b),
-            Value::Float(f) => serializer.serialize_f64(*f),
-            Value::Text(text) => serializer.serialize_str(text),
-            Value::Array(values) => serializer.collect_seq(values.iter().map(JsonValue)),
-            Value::Struct(members) => {
-                let mut names = OwnNames::default();
-                let members = members.iter();
-                serializer.collect_map(members.map(|(name, v)| (names.own(name), JsonValue(v))))
-            }
-            other => serializer.collect_str(other),
-        }
+        serializer.collect_map(fields)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn times_are_exact() {
@@ -434,30 +386,5 @@ mod tests {
         assert_eq!(seconds(-100), "-0.000000100");
         assert_eq!(seconds(12_345_678_901), "12.345678901");
         assert_eq!(seconds(i64::MIN), "-9223372036.854775808");
-    }
-
-    #[test]
-    fn every_name_is_used_once() {
-        let mut names = OwnNames::default();
-        let own = ["a", "b", "a", "a", "a#2", "a"].map(|name| names.own(name));
-        assert_eq!(own, ["a", "b", "a#2", "a#3", "a#2#2", "a#4"]);
-    }
-
-    #[test]
-    fn values_keep_their_kind_in_json() {
-        let bits = Value::Struct(vec![
-            ("Low".into(), Value::UInt(3)),
-            ("Low".into(), Value::UInt(4)),
-        ]);
-        for (value, expected) in [
-            (Value::UInt(u64::MAX), json!(u64::MAX)),
-            (Value::Pointer(255), json!("0xff")),
-            (Value::Float(f64::NAN), json!(null)),
-            (Value::Named(5, "Waiting".into()), json!("Waiting")),
-            (Value::Array(vec![Value::Int(-1)]), json!([-1])),
-            (bits, json!({"Low": 3, "Low#2": 4})),
-        ] {
-            assert_eq!(serde_json::to_value(JsonValue(&value)).unwrap(), expected);
-        }
     }
 }

@@ -1,23 +1,31 @@
 //! The `laglab` program: reads arguments, asks the other crates, prints.
 
+#[cfg(feature = "sql")]
+mod answer;
 mod cli;
 mod contents;
 mod damage;
+mod duration;
 mod event_filter;
 mod event_lines;
 mod explain;
+mod export;
 mod info;
 mod kernel_flags;
 mod key;
 mod lives;
 mod metadata;
+mod module_name;
+mod moment;
 mod output;
 mod pass;
 mod processes;
+mod report;
 mod silence;
 mod stack_modules;
 mod stats;
 mod survey;
+mod symbolication;
 mod trim;
 mod watch;
 mod windows_release;

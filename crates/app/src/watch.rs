@@ -28,6 +28,12 @@ pub(crate) fn install_interrupt() {
     });
 }
 
+/// Lets the next work begin after the user stopped this one.
+#[cfg(feature = "sql")]
+pub(crate) fn forget() {
+    INTERRUPTED.store(false, Ordering::Relaxed);
+}
+
 /// # Errors
 /// If the user wants the work to stop.
 pub(crate) fn check() -> Result<(), Interrupted> {

@@ -2,6 +2,7 @@
 
 mod program;
 
+use std::collections::HashSet;
 use std::fs;
 
 use serde_json::Value;
@@ -130,4 +131,76 @@ fn what_cannot_be_simulated_is_refused_with_its_place() {
         &["simulate", name, "-o", out.to_str().unwrap()],
         "never let time pass",
     );
+}
+
+/// Frames of a scenario, which the trace holds as addresses only, come back by way of PDBs.
+#[test]
+fn functions_resolve_with_the_symbols_written_beside() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    let trace = dir.path().join("usb.etl");
+    let (store, trace) = (store.to_str().unwrap(), trace.to_str().unwrap());
+    let simulate = [
+        "simulate",
+        "usb-wdf01000",
+        "--duration",
+        "200ms",
+        "-o",
+        trace,
+    ];
+    let report = program::json(&[&simulate[..], &["--symbols", store, "--json"]].concat());
+    assert_eq!(report["symbols"].as_str(), Some(store));
+
+    let truth = fs::read_to_string(dir.path().join("usb.truth.json")).unwrap();
+    let truth: Value = serde_json::from_str(&truth).unwrap();
+    let mut functions = HashSet::new();
+    for module in truth["modules"].as_array().unwrap() {
+        let path = module["path"].as_str().unwrap();
+        let file = path.rsplit('\\').next().unwrap();
+        for function in module["functions"].as_array().unwrap() {
+            functions.insert(format!("{file}!{}", function["name"].as_str().unwrap()));
+        }
+    }
+    let events = ["events", trace, "--json", "--stacks", "--symbols", store];
+    let mut resolved = HashSet::new();
+    for event in program::json_lines(&events) {
+        for frame in event["stack_modules"].as_array().into_iter().flatten() {
+            let frame = frame.as_str().expect("each address lies in a module");
+            let (function, offset) = frame.rsplit_once("+0x").unwrap();
+            // Frames lie behind the call that they return to.
+            assert_eq!(offset, "4a", "{frame}");
+            assert!(functions.contains(function), "{frame}");
+            resolved.insert(function.to_owned());
+        }
+    }
+    assert!(resolved.len() > 3, "{resolved:?}");
+}
+
+#[test]
+fn symbols_that_are_missing_are_told() {
+    let (dir, ..) = simulate(SMALL, &[]);
+    let trace = dir.path().join("small.etl");
+    let nowhere = dir.path().join("nowhere");
+    let path = format!("srv*{}*https://example.invalid", nowhere.display());
+    let args = [
+        "events",
+        trace.to_str().unwrap(),
+        "--stacks",
+        "--symbols",
+        &path,
+    ];
+    let output = program::laglab(&args);
+    assert!(output.status.success());
+    let error = String::from_utf8_lossy(&output.stderr);
+    let (text, _) = error.split_once("; ").expect(&error);
+    let expected = format!("{}: does not have it", nowhere.display());
+    assert!(
+        text.starts_with("laglab: no symbols of ") && text.ends_with(&expected),
+        "{error}"
+    );
+    assert!(
+        error.contains("example.invalid: not asked: the network was not allowed"),
+        "{error}"
+    );
+    assert!(!nowhere.exists());
 }

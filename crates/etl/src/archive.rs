@@ -162,6 +162,42 @@ pub(crate) fn extract(mut file: File) -> Result<Vec<Member>, ArchiveError> {
     Ok(members)
 }
 
+/// Expands the first file of a cabinet, such as symbol stores keep compressed files in.
+///
+/// # Errors
+/// If the cabinet is damaged or empty, its file expands to more than 1100 times the cabinet's size,
+/// or the output fails.
+pub fn expand_cabinet(
+    mut cabinet: impl io::BufRead + Seek,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let invalid = |what| io::Error::new(io::ErrorKind::InvalidData, what);
+    let limit = cabinet
+        .seek(io::SeekFrom::End(0))?
+        .saturating_mul(MAX_EXPANSION);
+    cabinet.rewind()?;
+    let mut signature = [0; CABINET_SIGNATURE.len()];
+    cabinet.read_exact(&mut signature)?;
+    if signature != CABINET_SIGNATURE {
+        return Err(invalid("it is no cabinet: it does not start with \"MSCF\""));
+    }
+    cabinet.rewind()?;
+    let mut cabinet = Cabinet::open(cabinet)?;
+    for folder in cabinet.take_folders() {
+        let mut data = cabinet.expand(&folder);
+        let Some(file) = folder.files.first() else {
+            continue;
+        };
+        if file.start.saturating_add(file.size) > limit {
+            return Err(invalid("its file expands to more than honest data can"));
+        }
+        io::copy(&mut (&mut data).take(file.start), &mut io::sink())?;
+        io::copy(&mut data.take(file.size), out)?;
+        return Ok(());
+    }
+    Err(invalid("it is an empty cabinet"))
+}
+
 /// The traces found so far, and what may still be expanded.
 struct Traces {
     members: Vec<Member>,

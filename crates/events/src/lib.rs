@@ -44,6 +44,7 @@ mod decode;
 mod decoder;
 pub mod event_info;
 pub mod event_source;
+mod json;
 pub mod kernel;
 pub mod manifest;
 pub mod schema;
@@ -58,6 +59,7 @@ pub mod wpp;
 
 pub use decode::{Fields, decode};
 pub use decoder::{Decoded, Decoder, Identity, MetadataFault, is_metadata};
+pub use json::OwnNames;
 pub use span::{Content, Span, Spans};
 pub use text::{Ansi, Utf16};
 pub use value::Value;

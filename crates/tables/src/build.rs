@@ -3,28 +3,41 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arrow_array::RecordBatch;
 use etl::{BufferReader, BufferRef, CpuStream, Damage, Event, HeaderKind, Segment, Trace, le};
+use events::Decoder;
 use events::kernel::Class;
 use rayon::prelude::*;
 
+use crate::cpus::{NUMA_NODE, PROCESSOR_GROUP, PROCESSOR_NUMBER, PROCESSORS};
 use crate::disk_io::DiskStarts;
+use crate::event_rows::decoder_of;
+use crate::file_io::FileEvents;
 use crate::images::IMAGE_ID;
+use crate::intervals::span_of;
 use crate::join::Join;
 use crate::kept::{Kept, in_time_order};
+use crate::marks::MARK;
+use crate::packets::Fragments;
+use crate::priorities::is_priority;
+use crate::provider_events;
 use crate::scheduling::Scheduling;
 use crate::schema::Rows;
 use crate::slices::Slices;
 use crate::stack_index::{StackEvents, StackIndex};
 use crate::threads::{SERVICE, SET_NAME};
+use crate::trackers::FileTracker;
 use crate::unreadable::{Unreadable, UnreadableEvents};
 use crate::volumes::{SYS_CONFIG_EX, VOLUME_MAPPING};
 use crate::world::World;
 use crate::{
-    ContextSwitches, CpuRuns, DiskIo, HardFaults, Images, Interrupts, Processes, ReadyThreads,
-    Samples, Stacks, TableSchema, Threads, Volumes,
+    ContextSwitches, CpuRuns, Cpus, Damages, DiskIo, Events, FileIo, Focus, HardFaults, Images,
+    Input, Interrupts, Marks, Network, Nullable, Packets, Priorities, ProcessFreezes,
+    ProcessTracker, Processes, ReadyThreads, Samples, Sessions, Stacks, SystemConfig, TableSchema,
+    Threads, TimerRequests, Volumes,
 };
 
 /// Declares [`Table`] and how a [`Tables`] gives a table's batches.
@@ -32,6 +45,7 @@ macro_rules! tables {
     (
         events { $($event:ident: $event_field:ident,)+ }
         lifetimes { $($life:ident: $life_field:ident,)+ }
+        whole { $($whole:ident: $whole_field:ident = $whole_name:literal,)+ }
         joined { $($joined:ident: $joined_field:ident,)+ }
     ) => {
         /// A table that can be asked for.
@@ -40,13 +54,14 @@ macro_rules! tables {
         pub enum Table {
             $(#[doc = concat!("[`", stringify!($event), "`].")] $event,)+
             $(#[doc = concat!("[`", stringify!($life), "`].")] $life,)+
+            $(#[doc = concat!("[`", stringify!($whole), "`].")] $whole,)+
             $(#[doc = concat!("[`", stringify!($joined), "`](crate::", stringify!($joined), ").")] $joined,)+
         }
 
         impl Table {
             /// All tables, in the order of their documentation.
             pub const ALL: &'static [Table] = &[
-                $(Table::$event,)+ $(Table::$life,)+ $(Table::$joined,)+
+                $(Table::$event,)+ $(Table::$life,)+ $(Table::$whole,)+ $(Table::$joined,)+
             ];
 
             /// Its name in SQL and everywhere else.
@@ -54,6 +69,7 @@ macro_rules! tables {
                 match self {
                     $(Table::$event => stringify!($event_field),)+
                     $(Table::$life => stringify!($life_field),)+
+                    $(Table::$whole => $whole_name,)+
                     $(Table::$joined => stringify!($joined_field),)+
                 }
             }
@@ -63,6 +79,7 @@ macro_rules! tables {
                 match self {
                     $(Table::$event => $event::schema(),)+
                     $(Table::$life => $life::schema(),)+
+                    $(Table::$whole => $whole::schema(),)+
                     $(Table::$joined => crate::$joined::schema(),)+
                 }
             }
@@ -73,6 +90,9 @@ macro_rules! tables {
         pub(crate) struct Slice {
             $(pub(crate) $event_field: $event,)+
             pub(crate) disk_starts: DiskStarts,
+            pub(crate) file_events: FileEvents,
+            /// Where it ends.
+            end_ns: i64,
         }
 
         /// What the tables of events carry from one slice to the next.
@@ -84,7 +104,10 @@ macro_rules! tables {
         impl Slice {
             /// Takes what the streams hold from before `end_ns`.
             pub(crate) fn take(mut streams: Vec<&mut Stream>, end_ns: i64) -> Slice {
-                let mut slice = Slice::default();
+                let mut slice = Slice {
+                    end_ns,
+                    ..Slice::default()
+                };
                 $(let mut $event_field: Vec<$event> = streams
                     .iter_mut()
                     .map(|stream| before(&mut stream.$event_field, end_ns))
@@ -93,9 +116,14 @@ macro_rules! tables {
                     .iter_mut()
                     .map(|stream| before(&mut stream.disk_starts, end_ns))
                     .collect();
+                let mut file_events: Vec<FileEvents> = streams
+                    .iter_mut()
+                    .map(|stream| before(&mut stream.file_events, end_ns))
+                    .collect();
                 rayon::scope(|scope| {
                     $(scope.spawn(|_| slice.$event_field = together(&mut $event_field));)+
                     scope.spawn(|_| slice.disk_starts = together(&mut disk_starts));
+                    scope.spawn(|_| slice.file_events = together(&mut file_events));
                 });
                 slice
             }
@@ -103,6 +131,8 @@ macro_rules! tables {
             /// Joins all rows but those of scheduling.
             fn join(&mut self, joiners: &mut Joiners, world: &World<'_>) {
                 joiners.disk_io.starts = std::mem::take(&mut self.disk_starts);
+                let file_events = std::mem::take(&mut self.file_events);
+                self.file_io = joiners.file_io.take(file_events, world);
                 rayon::scope(|scope| {
                     $(if !self.$event_field.is_empty() {
                         let (rows, state) = (&mut self.$event_field, &mut joiners.$event_field);
@@ -120,17 +150,24 @@ macro_rules! tables {
         }
 
         impl Tables {
+            /// Takes those tables of another that come whole and are no lifetimes; they are made
+            /// only if they are asked for.
+            fn take_whole(&mut self, other: &mut Tables) {
+                $(self.$whole_field = std::mem::take(&mut other.$whole_field);)+
+            }
+
             /// Adds the rows of a slice that are asked for.
             fn append(&mut self, slice: Slice, wanted: &[Table]) {
                 $(if wanted.contains(&Table::$event) && !slice.$event_field.is_empty() {
                     let mut rows = slice.$event_field;
                     let mut order: Vec<usize> = (0..rows.len()).collect();
-                    order.sort_by_key(|row| rows.cpu[*row]);
+                    order.sort_by_key(|row| rows.cpu.cpu_of(*row));
                     rows.permute(&order);
                     while !rows.is_empty() {
-                        let cpu = rows.cpu[rows.len() - 1];
-                        let part = rows.split_at(rows.cpu.partition_point(|of| *of < cpu));
-                        let of_cpu = |of: &$event| of.cpu[0];
+                        let cpu = rows.cpu.cpu_of(rows.len() - 1);
+                        let others = (0..rows.len()).rev().find(|row| rows.cpu.cpu_of(*row) < cpu);
+                        let part = rows.split_at(others.map_or(0, |last| last + 1));
+                        let of_cpu = |of: &$event| of.cpu.cpu_of(0);
                         match self.$event_field.binary_search_by_key(&cpu, of_cpu) {
                             Ok(at) => Rows::append(&mut self.$event_field[at], part),
                             Err(at) => self.$event_field.insert(at, part),
@@ -151,6 +188,11 @@ macro_rules! tables {
                     $(Table::$life => Some(std::mem::take(&mut self.$life_field))
                         .filter(|table| !table.is_empty())
                         .map($life::into_batch)
+                        .into_iter()
+                        .collect(),)+
+                    $(Table::$whole => Some(std::mem::take(&mut self.$whole_field))
+                        .filter(|table| !table.is_empty())
+                        .map($whole::into_batch)
                         .into_iter()
                         .collect(),)+
                     $(Table::$joined => Some(std::mem::take(&mut self.$joined_field))
@@ -186,11 +228,27 @@ tables! {
         Interrupts: interrupts,
         DiskIo: disk_io,
         HardFaults: hard_faults,
+        FileIo: file_io,
+        Network: network,
+        Priorities: priorities,
+        Packets: packets,
+        Input: input,
+        TimerRequests: timer_requests,
+        Marks: marks,
+        Events: events,
     }
     lifetimes {
         Processes: processes,
         Threads: threads,
         Images: images,
+    }
+    whole {
+        Sessions: sessions = "trace",
+        Cpus: cpus = "cpus",
+        SystemConfig: system_config = "system_config",
+        Damages: damages = "damage",
+        Focus: focus = "focus",
+        ProcessFreezes: process_freezes = "process_freezes",
     }
     joined {
         CpuRuns: cpu_runs,
@@ -236,12 +294,40 @@ pub struct Tables {
     pub disk_io: Vec<DiskIo>,
     /// Hard page faults, per CPU.
     pub hard_faults: Vec<HardFaults>,
+    /// Operations on files, per CPU.
+    pub file_io: Vec<FileIo>,
+    /// What TCP and UDP sent and received, per CPU.
+    pub network: Vec<Network>,
+    /// Changes of priorities, per CPU.
+    pub priorities: Vec<Priorities>,
+    /// Captured packets, per CPU.
+    pub packets: Vec<Packets>,
+    /// Input of the user, per CPU.
+    pub input: Vec<Input>,
+    /// Requests for timer resolutions, per CPU.
+    pub timer_requests: Vec<TimerRequests>,
+    /// Marks, per CPU.
+    pub marks: Vec<Marks>,
+    /// What any provider says, per CPU.
+    pub events: Vec<Events>,
     /// Processes.
     pub processes: Processes,
     /// Threads.
     pub threads: Threads,
     /// Images.
     pub images: Images,
+    /// Sessions that recorded the trace.
+    pub sessions: Sessions,
+    /// The machine's processors.
+    pub cpus: Cpus,
+    /// What the trace says about the machine.
+    pub system_config: SystemConfig,
+    /// Losses and faults.
+    pub damages: Damages,
+    /// Who had the focus.
+    pub focus: Focus,
+    /// When processes were frozen.
+    pub process_freezes: ProcessFreezes,
     /// Runs of threads on CPUs, sorted by their end.
     pub cpu_runs: CpuRuns,
     /// Distinct call stacks.
@@ -315,13 +401,14 @@ pub fn build(trace: &Trace, wanted: &[Table], options: Options<'_>) -> Result<Ta
     let mut rows = Tables::default();
     let take = &mut |part: Part| -> Result<(), Infallible> {
         match part {
-            Part::Slice(slice) => rows.append(slice, wanted),
-            Part::Runs(runs) => Rows::append(&mut rows.cpu_runs, runs),
+            Part::Slice(slice) => rows.append(*slice, wanted),
+            Part::Runs(runs) => Rows::append(&mut rows.cpu_runs, *runs),
         }
         Ok(())
     };
-    match run(trace, wanted, options, take) {
-        Ok((whole, summary)) => {
+    match run(trace, Packets::default(), wanted, options, take) {
+        Ok((mut whole, summary)) => {
+            rows.take_whole(&mut whole);
             let asked = |table| wanted.contains(&table);
             if asked(Table::Processes) {
                 rows.processes = whole.processes;
@@ -360,13 +447,27 @@ pub fn stream<E>(
 where
     E: Send,
 {
+    stream_with(trace, Packets::default(), wanted, options, give)
+}
+
+/// As [`stream`], with the sorted packets of captures beside the trace.
+pub(crate) fn stream_with<E>(
+    trace: &Trace,
+    captured: Packets,
+    wanted: &[Table],
+    options: Options<'_>,
+    give: &mut (dyn FnMut(Table, RecordBatch) -> Result<(), E> + Send),
+) -> Result<Summary, StreamError<E>>
+where
+    E: Send,
+{
     let (mut whole, summary) = {
         let take = &mut |part: Part| match part {
             Part::Slice(slice) => slice.give(wanted, give),
             Part::Runs(runs) if runs.is_empty() => Ok(()),
             Part::Runs(runs) => give(Table::CpuRuns, runs.into_batch()),
         };
-        run(trace, wanted, options, take)?
+        run(trace, captured, wanted, options, take)?
     };
     for table in wanted.iter().filter(|table| !table.is_of_events()) {
         for batch in whole.take_batches(*table) {
@@ -378,13 +479,14 @@ where
 
 /// Rows that are ready.
 enum Part {
-    Slice(Slice),
-    Runs(CpuRuns),
+    Slice(Box<Slice>),
+    Runs(Box<CpuRuns>),
 }
 
 /// The passes over a trace. Gives the tables that are not of events, and what was met.
 fn run<E: Send>(
     trace: &Trace,
+    captured: Packets,
     wanted: &[Table],
     options: Options<'_>,
     take: &mut (dyn FnMut(Part) -> Result<(), E> + Send),
@@ -407,18 +509,23 @@ fn run<E: Send>(
             .into_par_iter()
             .map(|stream| Stream::read(&stream, trace.segments(), plan.whole, &progress))
             .collect::<Result<Vec<Stream>, Cancelled>>()?;
-        first = join(streams, trace.segments(), &mut unreadable);
+        first = join(streams, trace, plan.whole, &mut unreadable);
     }
     if !plan.events.is_empty() {
+        let metadata = std::mem::take(&mut first.metadata);
+        let decoder =
+            (plan.events.has(Table::Events)).then(|| Arc::new(decoder_of(trace, metadata)));
         let tables = &first.tables;
         let world = World::new(
             &tables.processes,
             &tables.threads,
             &tables.images,
             &first.stacks,
+            &first.files,
             first.sampling_interval_ns,
         );
-        let streams = events(trace, plan, &world, &progress, take)?;
+        let slices = Slices::new(trace, plan.events, decoder);
+        let streams = events(slices, captured, plan, &world, &progress, take)?;
         first.tables.damage = Damage::default();
         for stream in streams {
             first.tables.damage.merge(stream.damage);
@@ -427,6 +534,12 @@ fn run<E: Send>(
     }
     let mut damage = std::mem::take(&mut first.tables.damage);
     damage.merge(trace.damage().clone());
+    if wanted.contains(&Table::Sessions) {
+        first.tables.sessions = Sessions::build(trace);
+    }
+    if wanted.contains(&Table::Damages) {
+        first.tables.damages = Damages::build(trace, &damage);
+    }
     let summary = Summary {
         damage,
         unreadable: unreadable.into_sorted(),
@@ -437,17 +550,23 @@ fn run<E: Send>(
 /// The pass that makes the rows of events. While one slice is joined and given away, the next is
 /// read.
 fn events<E: Send>(
-    trace: &Trace,
+    mut slices: Slices<'_>,
+    mut captured: Packets,
     plan: Plan,
     world: &World<'_>,
     progress: &(dyn Fn(u64) -> bool + Sync),
     take: &mut (dyn FnMut(Part) -> Result<(), E> + Send),
 ) -> Result<Vec<Stream>, StreamError<E>> {
-    let mut slices = Slices::new(trace, plan.events);
     let mut joiners = Joiners::default();
     let mut scheduling: Option<Scheduling> = None;
     let mut next = slices.next(progress)?;
     while let Some(mut slice) = next.take() {
+        let later = captured.split_off(slice.end_ns);
+        let due = std::mem::replace(&mut captured, later);
+        if plan.events.has(Table::Packets) && !due.is_empty() {
+            slice.packets.append(due);
+            slice.packets.sort();
+        }
         let begin_ns = slices.first_ns();
         let scheduling = scheduling.get_or_insert_with(|| Scheduling::new(begin_ns));
         let (read, taken) = rayon::join(
@@ -458,18 +577,25 @@ fn events<E: Send>(
                     let (switches, ready) = (&slice.context_switches, &mut slice.ready_threads);
                     let runs = scheduling.join(switches, ready, world);
                     if plan.runs {
-                        take(Part::Runs(runs))?;
+                        take(Part::Runs(runs.into()))?;
                     }
                 }
-                take(Part::Slice(slice))
+                take(Part::Slice(slice.into()))
             },
         );
         taken.map_err(StreamError::Taker)?;
         next = read?;
     }
+    if plan.events.has(Table::FileIo) {
+        let rest = Slice {
+            file_io: joiners.file_io.finish(slices.last_ns(), world),
+            ..Slice::default()
+        };
+        take(Part::Slice(rest.into())).map_err(StreamError::Taker)?;
+    }
     if let Some(scheduling) = scheduling.filter(|_| plan.runs) {
         let runs = scheduling.finish(slices.last_ns(), world);
-        take(Part::Runs(runs)).map_err(StreamError::Taker)?;
+        take(Part::Runs(runs.into())).map_err(StreamError::Taker)?;
     }
     Ok(slices.into_streams())
 }
@@ -479,17 +605,25 @@ fn events<E: Send>(
 struct Pass {
     tables: Tables,
     stacks: StackIndex,
+    files: FileTracker,
+    /// Buffers in which the trace says what its events mean.
+    metadata: Vec<BufferRef>,
     sampling_interval_ns: Option<i64>,
 }
 
 /// Joins what the streams hold.
-fn join(mut streams: Vec<Stream>, segments: &[Segment], unreadable: &mut UnreadableEvents) -> Pass {
+fn join(
+    mut streams: Vec<Stream>,
+    trace: &Trace,
+    wanted: Wanted,
+    unreadable: &mut UnreadableEvents,
+) -> Pass {
     let mut tables = Tables::default();
     let stacks = streams.iter_mut().map(|s| std::mem::take(&mut s.stacks));
     let (stacks, distinct) = StackIndex::build(stacks.collect());
     tables.stacks = distinct;
     let kept = |of: fn(&Stream) -> &Kept| in_time_order(streams.iter().map(of));
-    tables.processes = Processes::build(&kept(|s| &s.processes), segments, unreadable);
+    tables.processes = Processes::build(&kept(|s| &s.processes), trace.segments(), unreadable);
     tables.threads = Threads::build(&kept(|s| &s.threads), unreadable);
     tables.volumes = Volumes::read(&kept(|s| &s.volumes), unreadable);
     tables.images = Images::build(
@@ -498,15 +632,30 @@ fn join(mut streams: Vec<Stream>, segments: &[Segment], unreadable: &mut Unreada
         &tables.volumes,
         unreadable,
     );
+    let names = kept(|s| &s.file_names);
+    let files = FileTracker::read(&names, &tables.volumes, unreadable);
+    let processes = ProcessTracker::new(&tables.processes);
+    let (span, focus) = (span_of(trace), kept(|s| &s.focus));
+    tables.focus = Focus::build(&focus, span, &processes, unreadable);
+    let freezes = kept(|s| &s.process_freezes);
+    tables.process_freezes = ProcessFreezes::build(&freezes, span, &processes, unreadable);
+    tables.system_config = SystemConfig::build(&kept(|s| &s.system_config), unreadable);
+    if wanted.has(Table::Cpus) {
+        tables.cpus = Cpus::build(trace, &kept(|s| &s.cpus), unreadable);
+    }
     let intervals = streams.iter().filter_map(|s| s.sampling_interval);
     let sampling_interval_ns = intervals.min().map(|(_, interval)| interval);
+    let mut metadata = Vec::new();
     for stream in streams {
         tables.damage.merge(stream.damage);
         unreadable.merge(stream.unreadable);
+        metadata.extend(stream.metadata);
     }
     Pass {
+        metadata,
         tables,
         stacks,
+        files,
         sampling_interval_ns,
     }
 }
@@ -530,7 +679,15 @@ impl Plan {
         let mut whole = Wanted::default();
         let mut events = Wanted::default();
         for table in wanted.iter().filter(|table| !of_events(table)) {
-            whole.add(*table);
+            match table {
+                // Headers tell all of it.
+                Table::Sessions => {}
+                Table::Focus | Table::ProcessFreezes => {
+                    whole.add(Table::Processes);
+                    whole.add(*table);
+                }
+                _ => whole.add(*table),
+            }
         }
         for table in wanted.iter().filter(of_events) {
             events.add(*table);
@@ -538,7 +695,13 @@ impl Plan {
             let with: &[Table] = match table {
                 Table::ContextSwitches => &[],
                 Table::Interrupts => &[Table::Images],
-                Table::HardFaults => &[Table::Processes, Table::Threads],
+                Table::HardFaults
+                | Table::Network
+                | Table::Priorities
+                | Table::Packets
+                | Table::Input
+                | Table::TimerRequests
+                | Table::Marks => &[Table::Processes, Table::Threads],
                 _ => &[
                     Table::Processes,
                     Table::Threads,
@@ -547,6 +710,12 @@ impl Plan {
                 ],
             };
             with.iter().for_each(|table| whole.add(*table));
+            if matches!(table, Table::DiskIo | Table::HardFaults | Table::FileIo) {
+                whole.0 |= Wanted::FILE_NAMES;
+            }
+            if *table == Table::Events {
+                whole.0 |= Wanted::METADATA;
+            }
         }
         let runs = events.has(Table::CpuRuns);
         let schedules = runs || events.has(Table::ReadyThreads);
@@ -560,6 +729,24 @@ impl Plan {
             schedules,
             runs,
         }
+    }
+}
+
+/// The CPUs that rows are of.
+trait CpuColumn {
+    /// The CPU of a row; the greatest number if it is unknown.
+    fn cpu_of(&self, row: usize) -> u16;
+}
+
+impl CpuColumn for Vec<u16> {
+    fn cpu_of(&self, row: usize) -> u16 {
+        self[row]
+    }
+}
+
+impl CpuColumn for Nullable<u16> {
+    fn cpu_of(&self, row: usize) -> u16 {
+        self.get(row).unwrap_or(u16::MAX)
     }
 }
 
@@ -587,6 +774,11 @@ fn together<T: Rows>(parts: &mut Vec<T>) -> T {
 pub(crate) struct Wanted(u32);
 
 impl Wanted {
+    /// The names of files, which are of no table but of rows of several.
+    const FILE_NAMES: u32 = 1 << 31;
+    /// Where the trace says what its events mean.
+    const METADATA: u32 = 1 << 30;
+
     fn add(&mut self, table: Table) {
         self.0 |= 1 << table as u32;
     }
@@ -610,6 +802,19 @@ pub(crate) struct Stream {
     interrupts: Interrupts,
     disk_io: DiskIo,
     hard_faults: HardFaults,
+    packets: Packets,
+    fragments: Fragments,
+    file_io: FileIo,
+    file_events: FileEvents,
+    events: Events,
+    /// Knows what events mean, if they are wanted.
+    decoder: Option<Arc<Decoder>>,
+    metadata: Vec<BufferRef>,
+    network: Network,
+    priorities: Priorities,
+    input: Input,
+    timer_requests: TimerRequests,
+    marks: Marks,
     disk_starts: DiskStarts,
     stacks: StackEvents,
     /// When and to what the profile timer was set first.
@@ -621,11 +826,24 @@ pub(crate) struct Stream {
     images: Kept,
     image_ids: Kept,
     volumes: Kept,
+    file_names: Kept,
+    focus: Kept,
+    process_freezes: Kept,
+    system_config: Kept,
+    cpus: Kept,
     pub(crate) damage: Damage,
     unreadable: UnreadableEvents,
 }
 
 impl Stream {
+    /// A stream whose events are decoded too, if there is a decoder.
+    pub(crate) fn decoding(decoder: Option<Arc<Decoder>>) -> Stream {
+        Stream {
+            decoder,
+            ..Stream::default()
+        }
+    }
+
     fn read(
         stream: &CpuStream<'_>,
         segments: &[Segment],
@@ -655,8 +873,13 @@ impl Stream {
         let header = segments[usize::from(buffer.segment)].header.as_ref();
         // Where the header is unreadable, a present-day system is likelier than an old one.
         let system = header.map_or((10, 0), |header| header.os_version);
+        let mut has_metadata = false;
         for event in reader.read(buffer) {
+            has_metadata |= wanted.0 & Wanted::METADATA != 0 && events::is_metadata(&event);
             self.take(&event, wanted, system);
+        }
+        if has_metadata {
+            self.metadata.push(*buffer);
         }
     }
 
@@ -682,9 +905,16 @@ impl Stream {
             _ if StackEvents::has(hook) => Table::Stacks,
             0x0F48..=0x0F4A => return self.set_interval(event),
             0x0301..=0x0304 | 0x030B | 0x0327 => Table::Processes,
-            0x0501..=0x0504 | SET_NAME | SERVICE => Table::Threads,
+            0x0501..=0x0504 | SET_NAME => Table::Threads,
+            0x0B00..=0x0BFF => return self.take_machine(hook, event, wanted),
+            MARK => Table::Marks,
+            0x0440..=0x0451 => Table::FileIo,
+            0x0400 | 0x0420 | 0x0423 | 0x0424 => return self.take_file_name(hook, event, wanted),
+            0x060A..=0x0610 | 0x0612 | 0x061A..=0x0620 | 0x0622 => Table::Network,
+            0x080A | 0x080B | 0x081A | 0x081B => Table::Network,
+            _ if is_priority(hook) => Table::Priorities,
             0x030A | 0x1402..=0x1404 | 0x140A => Table::Images,
-            _ => return,
+            _ => return self.take_any(event),
         };
         if !wanted.has(table) {
             return;
@@ -703,7 +933,11 @@ impl Stream {
             Table::Threads => self.threads.push(hook, event),
             Table::Images => self.images.push(hook, event),
             Table::Stacks => self.stacks.push(hook, event),
-            Table::CpuRuns => Some(()),
+            Table::Marks => self.marks.push_kernel(event),
+            Table::FileIo => self.file_events.push(event),
+            Table::Network => self.network.push_kernel(hook, event),
+            Table::Priorities => self.priorities.push_kernel(hook, event),
+            _ => Some(()),
         };
         if read.is_none() {
             self.unreadable.add(table, event.place());
@@ -720,18 +954,87 @@ impl Stream {
         self.sampling_interval.get_or_insert(set);
     }
 
-    /// Keeps what the merge step of Windows' tools says about images and volumes.
+    /// Keeps what names a file.
+    fn take_file_name(&mut self, hook: u16, event: &Event<'_>, wanted: Wanted) {
+        if wanted.0 & Wanted::FILE_NAMES != 0 {
+            self.file_names.push(hook, event);
+        }
+    }
+
+    /// Keeps what the kernel says about the machine.
+    fn take_machine(&mut self, hook: u16, event: &Event<'_>, wanted: Wanted) {
+        // Threads carry the tags of services.
+        if hook == SERVICE && wanted.has(Table::Threads) {
+            self.threads.push(hook, event);
+        }
+        if wanted.has(Table::SystemConfig) {
+            self.system_config.push(hook, event);
+        }
+        let is_of_cpus = matches!(
+            hook,
+            NUMA_NODE | PROCESSOR_GROUP | PROCESSOR_NUMBER | PROCESSORS
+        );
+        if is_of_cpus && wanted.has(Table::Cpus) {
+            self.cpus.push(hook, event);
+        }
+    }
+
+    /// Keeps what the merge step of Windows' tools says about images, volumes and the machine.
     fn take_metadata(&mut self, event: &Event<'_>, wanted: Wanted) {
-        if !is_classic(event) || !wanted.has(Table::Images) {
-            return;
+        if event.descriptor().is_some() {
+            self.take_any(event);
+            return self.take_provider_event(event, wanted);
+        }
+        if !is_classic(event) {
+            return self.take_any(event);
         }
         let (Some(guid), Some(opcode)) = (event.guid(), event.opcode()) else {
             return;
         };
-        if guid == IMAGE_ID {
+        if guid == IMAGE_ID && wanted.has(Table::Images) {
             self.image_ids.push(opcode.into(), event);
-        } else if guid == SYS_CONFIG_EX && opcode == VOLUME_MAPPING {
-            self.volumes.push(opcode.into(), event);
+        } else if guid == SYS_CONFIG_EX {
+            let maps = wanted.has(Table::Images) || wanted.0 & Wanted::FILE_NAMES != 0;
+            if opcode == VOLUME_MAPPING && maps {
+                self.volumes.push(opcode.into(), event);
+            }
+            if wanted.has(Table::SystemConfig) {
+                self.system_config.push(opcode.into(), event);
+            }
+        } else if guid != IMAGE_ID && !events::is_metadata(event) {
+            self.take_any(event);
+        }
+    }
+
+    /// Puts an event that is of no kernel table among the decoded ones, if they are wanted.
+    fn take_any(&mut self, event: &Event<'_>) {
+        if let Some(decoder) = &self.decoder {
+            self.events.push(event, decoder);
+        }
+    }
+
+    /// Puts an event of a manifest provider into its table, if that is wanted.
+    fn take_provider_event(&mut self, event: &Event<'_>, wanted: Wanted) {
+        let (Some(provider), Some(descriptor)) = (event.guid(), event.descriptor()) else {
+            return;
+        };
+        let table = provider_events::table_of(provider, descriptor.id);
+        let Some(table) = table.filter(|table| wanted.has(*table)) else {
+            return;
+        };
+        let read = match table {
+            Table::Focus => self.focus.push(descriptor.id, event),
+            Table::ProcessFreezes => self.process_freezes.push(descriptor.id, event),
+            Table::Input => self.input.push(event),
+            Table::TimerRequests => self.timer_requests.push(event),
+            Table::Marks => self.marks.push_uiforetw(event),
+            Table::Network => self.network.push_provider(event),
+            Table::Priorities => self.priorities.push_provider(event),
+            Table::Packets => self.fragments.take(event, &mut self.packets),
+            _ => Some(()),
+        };
+        if read.is_none() {
+            self.unreadable.add(table, event.place());
         }
     }
 }

@@ -213,6 +213,9 @@ impl Join for DiskIo {
             let queued = self.duration_ns.get(row).zip(service);
             self.queue_ns
                 .push(queued.map(|(all, service)| all.saturating_sub(service)));
+            let key = self.file_object.get(row).filter(|key| *key != 0);
+            let path = key.and_then(|key| world.files.path(key, time_ns));
+            self.path.push(path);
             let stack = start.zip(self.thread_id.get(row));
             self.stack_id
                 .push(stack.and_then(|(start, thread)| world.stacks.find(start.time_ns, thread)));

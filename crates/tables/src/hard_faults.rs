@@ -3,7 +3,7 @@
 use etl::Event;
 use events::kernel::HardFault;
 
-use crate::column::Nullable;
+use crate::column::{Nullable, Text};
 use crate::schema::table;
 
 table! {
@@ -30,6 +30,8 @@ table! {
         address: Vec<u64> = "HardFault: VirtualAddress",
         /// Key of the file.
         file_object: Vec<u64> = "HardFault: FileObject",
+        /// The file, with a drive letter where the trace maps its volume to one.
+        path: Text = "FileIo Name, FileCreate, FileDelete, FileRundown: FileName, by FileObject",
         /// Where in the file.
         offset_bytes: Vec<u64> = "HardFault: ReadOffset",
         /// How much was read.

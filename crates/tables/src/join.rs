@@ -73,6 +73,9 @@ impl Join for HardFaults {
     type State = ThreadFinder;
 
     fn join(&mut self, threads: &mut ThreadFinder, world: &World<'_>) {
+        let keys = self.file_object.iter().zip(&self.time_ns);
+        let paths = keys.map(|(key, time)| world.files.path(*key, *time));
+        self.path = paths.collect();
         let ids = self.thread_id.iter().map(|id| Some(*id));
         threads.fill(
             world,

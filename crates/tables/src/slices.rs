@@ -1,6 +1,9 @@
 //! The rows of a trace, slice of time by slice of time: memory stays bounded however long it is.
 
+use std::sync::Arc;
+
 use etl::{BufferReader, CpuStream, Trace};
+use events::Decoder;
 use rayon::prelude::*;
 
 use crate::build::{Cancelled, Slice, Stream, Wanted};
@@ -32,7 +35,11 @@ struct Walk<'t> {
 }
 
 impl<'t> Slices<'t> {
-    pub(crate) fn new(trace: &'t Trace, wanted: Wanted) -> Slices<'t> {
+    pub(crate) fn new(
+        trace: &'t Trace,
+        wanted: Wanted,
+        decoder: Option<Arc<Decoder>>,
+    ) -> Slices<'t> {
         let walks: Vec<Walk<'t>> = trace
             .streams()
             .into_iter()
@@ -46,7 +53,7 @@ impl<'t> Slices<'t> {
                     reader: stream.reader(),
                     stream,
                     next: 0,
-                    rows: Stream::default(),
+                    rows: Stream::decoding(decoder.clone()),
                 }
             })
             .collect();

@@ -4,7 +4,7 @@
 //! and comes in up to two halves, plain or as keys that are defined later still. So stacks are
 //! gathered from the whole trace before any event looks for its own.
 
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::BuildHasher;
 
 use etl::Event;
 use events::kernel::{Stack, StackDefinition, StackReference};
@@ -48,11 +48,7 @@ impl Interner {
             numbers,
             hasher,
         } = self;
-        let hash = |addresses: &[u64]| {
-            let mut state = hasher.build_hasher();
-            addresses.hash(&mut state);
-            state.finish()
-        };
+        let hash = |addresses: &[u64]| hasher.hash_one(addresses);
         let entry = numbers.entry(
             hash(addresses),
             |number| known.get(*number as usize) == addresses,

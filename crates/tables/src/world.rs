@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::column::Nullable;
 use crate::stack_index::StackIndex;
-use crate::trackers::{ImageTracker, ProcessTracker, ThreadTracker};
+use crate::trackers::{FileTracker, ImageTracker, ProcessTracker, ThreadTracker};
 use crate::{Images, Processes, Threads};
 
 /// What lived during the whole trace.
@@ -15,6 +15,8 @@ pub(crate) struct World<'t> {
     image_table: &'t Images,
     /// The stacks of events.
     pub(crate) stacks: &'t StackIndex,
+    /// What keys of files meant.
+    pub(crate) files: &'t FileTracker,
     /// Time between a CPU's samples, as the session was set up.
     pub(crate) sampling_interval_ns: Option<i64>,
 }
@@ -37,6 +39,7 @@ impl<'t> World<'t> {
         threads: &'t Threads,
         images: &'t Images,
         stacks: &'t StackIndex,
+        files: &'t FileTracker,
         sampling_interval_ns: Option<i64>,
     ) -> World<'t> {
         World {
@@ -45,8 +48,17 @@ impl<'t> World<'t> {
             images: ImageTracker::new(images),
             image_table: images,
             stacks,
+            files,
             sampling_interval_ns,
         }
+    }
+}
+
+impl World<'_> {
+    /// The row in `processes` of the process that had the id.
+    pub(crate) fn process_row(&self, process_id: u32, time_ns: i64) -> Option<u32> {
+        let row = self.processes.lookup(process_id, time_ns)?;
+        u32::try_from(row).ok()
     }
 }
 
@@ -68,6 +80,23 @@ impl ThreadFinder {
         let found = look_up(world, thread_id, time_ns);
         self.known.insert(thread_id, found);
         found.2
+    }
+
+    /// Fills the two columns that say which rows of other tables the thread and the process are
+    /// that each row names: thread, process and time.
+    pub(crate) fn fill_rows(
+        &mut self,
+        world: &World<'_>,
+        named: impl Iterator<Item = (Option<u32>, Option<u32>, i64)>,
+        thread_row: &mut Nullable<u32>,
+        process_row: &mut Nullable<u32>,
+    ) {
+        for (thread_id, process_id, time_ns) in named {
+            let ids = thread_id.map(|id| self.find(world, id, time_ns));
+            thread_row.push(ids.and_then(|ids| ids.thread_row));
+            let row = process_id.and_then(|id| world.process_row(id, time_ns));
+            process_row.push(row);
+        }
     }
 
     /// Fills the three columns that say whose thread each row is about.
@@ -107,7 +136,15 @@ fn look_up(world: &World<'_>, thread_id: u32, time_ns: i64) -> (i64, i64, Thread
 /// Finds images by address, remembering each as long as it is mapped.
 #[derive(Debug, Default)]
 pub(crate) struct ImageFinder {
-    known: FxHashMap<(u32, u64), Option<(i64, i64, u32)>>,
+    known: FxHashMap<(u32, u64), Option<Mapped>>,
+}
+
+/// A row in `images`, and from when until when it is mapped.
+#[derive(Clone, Copy, Debug)]
+struct Mapped {
+    from_ns: i64,
+    until_ns: i64,
+    row: u32,
 }
 
 /// Addresses that [`ImageFinder`] remembers at most.
@@ -123,21 +160,23 @@ impl ImageFinder {
         address: u64,
         time_ns: i64,
     ) -> Option<u32> {
-        if let Some(Some((from, until, row))) = self.known.get(&(process_id, address))
-            && (*from..=*until).contains(&time_ns)
+        if let Some(Some(known)) = self.known.get(&(process_id, address))
+            && (known.from_ns..=known.until_ns).contains(&time_ns)
         {
-            return Some(*row);
+            return Some(known.row);
         }
         let row = world.images.lookup(process_id, address, time_ns);
         let found = row.and_then(|row| {
-            let from = world.image_table.load_ns.get(row).unwrap_or(time_ns);
-            let until = world.image_table.unload_ns.get(row).unwrap_or(i64::MAX);
-            Some((from, until, u32::try_from(row).ok()?))
+            Some(Mapped {
+                from_ns: world.image_table.load_ns.get(row).unwrap_or(time_ns),
+                until_ns: world.image_table.unload_ns.get(row).unwrap_or(i64::MAX),
+                row: u32::try_from(row).ok()?,
+            })
         });
         if self.known.len() >= REMEMBERED {
             self.known.clear();
         }
         self.known.insert((process_id, address), found);
-        Some(found?.2)
+        Some(found?.row)
     }
 }

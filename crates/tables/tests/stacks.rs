@@ -141,11 +141,14 @@ fn a_key_means_its_next_definition() {
     assert_eq!(found[3].1, None);
 }
 
+/// Half a stack: whose (raw time, thread), whether of user code, and its addresses, or the key
+/// that stands for them and when it was used.
+type Half = ((i64, u32), bool, Result<Vec<u64>, (u64, i64)>);
+
 /// What each (raw time, thread) has for a stack, by the plainest of joins.
 fn plain_join(trace: &Trace) -> HashMap<(i64, u32), Vec<u64>> {
     let mut definitions: Vec<(u64, i64, Vec<u64>)> = Vec::new();
-    // Kernel and user half, each as addresses or as the key and the time of its use.
-    let mut halves: Vec<((i64, u32), bool, Result<Vec<u64>, (u64, i64)>)> = Vec::new();
+    let mut halves: Vec<Half> = Vec::new();
     let mut events = trace.events();
     while let Some(event) = events.next() {
         let (payload, width) = (event.payload(), event.pointer_size());

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use clap::ValueEnum;
 use etl::Trace;
 
 use super::Failure;
@@ -10,9 +9,10 @@ use super::open::TraceFiles;
 use crate::event_filter::{Filter, Sieve};
 use crate::event_lines::{self, Around, Choice, Line};
 use crate::metadata::MetadataFiles;
-use crate::output;
+use crate::output::{self, Format};
 use crate::processes::Processes;
 use crate::stack_modules::StackModules;
+use crate::symbolication::SymbolOptions;
 use crate::watch::Watch;
 
 /// Prints decoded events in time order.
@@ -22,7 +22,8 @@ use crate::watch::Watch;
     laglab events trace.etl --event CSwitch --cpu 3 --from 1.5 --to 1.6\n  \
     laglab events trace.etl --provider Kernel-Process --json\n  \
     laglab events trace.etl --event DiskIo/Read --fields TransferSize,IrpFlags --format csv\n  \
-    laglab events trace.etl --process notepad --from 2024-05-01T12:00:00Z --stacks")]
+    laglab events trace.etl --process notepad --from 2024-05-01T12:00:00Z --stacks\n  \
+    laglab events trace.etl --event SampleProf --stacks --symbols 'srv*symbols'")]
 pub(super) struct Args {
     #[command(flatten)]
     trace: TraceFiles,
@@ -36,7 +37,7 @@ pub(super) struct Args {
         help_heading = "What of them"
     )]
     fields: Vec<String>,
-    /// Show stacks as lines of their own, with the modules of their addresses
+    /// Show stacks as lines of their own, with the modules and functions of their addresses
     #[arg(long, help_heading = "What of them")]
     stacks: bool,
     /// Stop after so many events
@@ -47,18 +48,8 @@ pub(super) struct Args {
     format: Format,
     #[command(flatten)]
     metadata: MetadataFiles,
-}
-
-/// How events are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// Lines for people
-    #[default]
-    Text,
-    /// One JSON object per line (docs/events-json.md)
-    Json,
-    /// Comma-separated values with a heading
-    Csv,
+    #[command(flatten)]
+    symbols: SymbolOptions,
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
@@ -67,7 +58,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     args.filter.check(trace.clock()).map_err(Failure::Input)?;
     let processes = Processes::learn(&mut decoder, &trace)?;
     let modules = match args.stacks {
-        true => StackModules::read(&trace)?,
+        true => StackModules::read(&trace, &args.symbols)?,
         false => StackModules::default(),
     };
     let choice = Choice {
@@ -80,7 +71,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         modules: &modules,
     };
     let format = if json { Format::Json } else { args.format };
-    match format {
+    let done = match format {
         Format::Text => {
             let mut out = output::for_people();
             event_lines::write_heading(&mut out)?;
@@ -112,7 +103,9 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
             out.flush()?;
             done
         }
-    }
+    };
+    super::say_what_lacks_symbols(&modules.missing());
+    done
 }
 
 /// Gives the wanted events in time order to `write`.

@@ -4,12 +4,19 @@ mod cache;
 mod completions;
 mod events;
 mod explain;
+mod export;
 mod info;
 mod new_file;
 mod open;
+mod report;
 mod simulate;
+#[cfg(feature = "sql")]
+mod sql;
 mod stats;
 mod trim;
+
+pub(crate) use new_file::NewFile;
+pub(crate) use open::TraceTables;
 
 use std::fmt::Display;
 use std::io;
@@ -21,6 +28,7 @@ use clap::builder::styling::Styles;
 use clap::{Parser, Subcommand};
 use etl::{Damage, Trace};
 
+use crate::symbolication::MissingSymbols;
 use crate::watch::{INTERRUPTED_CODE, Interrupted};
 
 /// Finds out why a Windows machine lags, from the traces it recorded.
@@ -51,13 +59,21 @@ enum Command {
     /// What a trace is: system, session, clock, contents, what is missing, damage
     Info(info::Args),
     /// How many events and bytes of each kind
+    #[command(visible_alias = "tracestats")]
     Stats(stats::Args),
     /// The events themselves, decoded, in time order
     Events(Box<events::Args>),
+    /// Your own questions about the tables of traces, in SQL
+    #[cfg(feature = "sql")]
+    Sql(Box<sql::Args>),
     /// A part of a trace, as a trace
     Trim(Box<trim::Args>),
+    /// A trace for Perfetto, the Firefox Profiler, or as Parquet
+    Export(Box<export::Args>),
     /// Make a trace whose truth is known, with a model of Windows
     Simulate(Box<simulate::Args>),
+    #[command(flatten)]
+    Report(report::Report),
     /// Where tables are kept for the next question, and how much that is
     Cache(cache::Args),
     /// A completion script for your shell
@@ -74,6 +90,8 @@ const SEVERAL_SYSTEMS: &str = "These files were recorded by different systems, o
 pub(crate) enum Failure {
     /// Wrong usage or unreadable input; one line that says what and what to do.
     Input(String),
+    /// The trace does not hold what was asked for; one line that says what to record.
+    NotRecorded(String),
     /// Output could not be written.
     Output(io::Error),
     /// The user stopped it.
@@ -107,8 +125,12 @@ pub(crate) fn run() -> ExitCode {
         Command::Info(args) => info::run(args, cli.json),
         Command::Stats(args) => stats::run(args, cli.json),
         Command::Events(args) => events::run(args, cli.json),
+        #[cfg(feature = "sql")]
+        Command::Sql(args) => sql::run(args, cli.json),
         Command::Trim(args) => trim::run(args, cli.json),
+        Command::Export(args) => export::run(args, cli.json),
         Command::Simulate(args) => simulate::run(args, cli.json),
+        Command::Report(report) => report.run(cli.json),
         Command::Cache(args) => cache::run(args, cli.json),
         Command::Completions(args) => completions::run(args, cli.json),
     };
@@ -119,6 +141,7 @@ pub(crate) fn run() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(Failure::Output(error)) => complain(&format!("cannot write the output: {error}"), 2),
+        Err(Failure::NotRecorded(what)) => complain(&what, 1),
         Err(Failure::Input(what)) => complain(&what, 2),
         Err(Failure::Interrupted) => complain("interrupted", INTERRUPTED_CODE),
     }
@@ -142,14 +165,35 @@ fn say_what_was_skipped(trace: &Trace, walk: &Damage) {
     }
 }
 
-/// Says one line on stderr.
+/// Says on stderr which modules' symbols were not found, and why of the first.
+pub(crate) fn say_what_lacks_symbols(missing: &[MissingSymbols]) {
+    use io::Write;
+    let Some(MissingSymbols { module, pdb, why }) = missing.first() else {
+        return;
+    };
+    let pdb = pdb
+        .as_ref()
+        .map_or(String::new(), |pdb| format!(" ({pdb})"));
+    let more = match missing.len() - 1 {
+        0 => String::new(),
+        more => format!("\nlaglab: and {more} more modules"),
+    };
+    let what = format!("no symbols of {module}{pdb}: {why}");
+    let _ = writeln!(
+        anstream::stderr(),
+        "laglab: {}{more}",
+        crate::output::Printable(&what)
+    );
+}
+
+/// Says one line on stderr, as the reason to end with `code`.
 fn complain(what: &str, code: u8) -> ExitCode {
     say(what);
     ExitCode::from(code)
 }
 
 /// Says one line on stderr, which is no reason to stop.
-fn say(what: &str) {
+pub(crate) fn say(what: &str) {
     use io::Write;
     // There is nobody to tell if stderr is closed.
     let _ = writeln!(

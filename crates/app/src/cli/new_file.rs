@@ -10,7 +10,7 @@ use super::Failure;
 
 /// A file being written: in the folder of its name, which it takes when it is done. One that is
 /// there is replaced then; one that is given up leaves nothing behind.
-pub(super) struct NewFile {
+pub(crate) struct NewFile {
     path: PathBuf,
     temporary: NamedTempFile,
 }
@@ -18,7 +18,7 @@ pub(super) struct NewFile {
 impl NewFile {
     /// # Errors
     /// If nothing can be written in the folder of `path`, or `path` is one.
-    pub(super) fn create(path: &Path) -> Result<NewFile, Failure> {
+    pub(crate) fn create(path: &Path) -> Result<NewFile, Failure> {
         match path.metadata() {
             Ok(there) if there.is_dir() => {
                 return Err(Failure::input(path, "is a directory; give a file to write"));
@@ -56,7 +56,7 @@ impl NewFile {
     }
 
     /// What to write to.
-    pub(super) fn file(&self) -> &File {
+    pub(crate) fn file(&self) -> &File {
         self.temporary.as_file()
     }
 
@@ -64,7 +64,7 @@ impl NewFile {
     ///
     /// # Errors
     /// If the name cannot be taken.
-    pub(super) fn finish(self) -> Result<u64, Failure> {
+    pub(crate) fn finish(self) -> Result<u64, Failure> {
         let path = self.path;
         let length = self.temporary.as_file().metadata().map(|m| m.len());
         let length = length.map_err(|error| Failure::input(&path, error))?;

@@ -40,6 +40,17 @@ pub(crate) struct TabledTrace {
 }
 
 impl TabledTrace {
+    /// The trace that the files make together.
+    #[cfg(feature = "sql")]
+    pub(crate) fn new(files: &[PathBuf], no_cache: bool) -> TabledTrace {
+        TabledTrace {
+            files: TraceFiles {
+                paths: files.to_vec(),
+            },
+            no_cache,
+        }
+    }
+
     /// Opens the trace's tables.
     pub(crate) fn open(&self) -> Result<TraceTables, Failure> {
         let cache = match self.no_cache {
@@ -50,6 +61,17 @@ impl TabledTrace {
             store: Store::open(&self.files.paths, cache)?,
             warned: Once::new(),
         })
+    }
+
+    /// Whether one of its files is the file at `path`.
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        self.files.are_at(path)
+    }
+
+    /// What its first file is called, without its folder and extension.
+    pub(crate) fn name(&self) -> String {
+        let first = self.files.paths.first().and_then(|path| path.file_stem());
+        first.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
     }
 }
 
@@ -94,6 +116,12 @@ impl From<StoreError> for Failure {
             StoreError::Cancelled(_) => Failure::Interrupted,
             other => Failure::Input(other.to_string()),
         }
+    }
+}
+
+impl From<tables::WrongType> for Failure {
+    fn from(error: tables::WrongType) -> Failure {
+        Failure::from(StoreError::from(error))
     }
 }
 

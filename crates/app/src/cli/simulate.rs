@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use sim::scenario::{Override, Scenario, ScenarioError};
-use sim::{RunError, Truth, shipped};
+use sim::{ModuleTruth, RunError, Truth, shipped};
+use symbols::write::{Function, write_pdb};
+use symbols::{PdbId, in_store};
 
 use super::Failure;
 use super::new_file::NewFile;
@@ -22,6 +24,7 @@ use crate::watch::{self, Watch};
     laglab simulate rank-stall --seed 7 --windows 11-25H2\n  \
     laglab simulate rank-stall --show > mine.toml\n  \
     laglab simulate mine.toml --set machine.processors=16\n  \
+    laglab simulate rank-stall --symbols symbols\n  \
     laglab simulate load --events 20000000 -o load.etl\n\n\
     Beside FILE.etl it writes FILE.truth.json: what happened inside the model.\n\
     Scenarios are described in docs/scenarios.md, the truth in docs/truth.md.")]
@@ -50,11 +53,14 @@ pub(super) struct Args {
     /// Set a value over the scenario's, such as machine.processors=16
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
+    /// Also write PDBs of the modules, into this folder as a symbol store
+    #[arg(long, value_name = "DIR")]
+    symbols: Option<PathBuf>,
     /// List the scenarios that ship
-    #[arg(long, conflicts_with_all = ["scenario", "output", "show"])]
+    #[arg(long, conflicts_with_all = ["scenario", "output", "show", "symbols"])]
     list: bool,
     /// Print the scenario's text instead of running it
-    #[arg(long, conflicts_with_all = ["output", "seed", "windows", "duration", "events", "compress", "set"])]
+    #[arg(long, conflicts_with_all = ["output", "seed", "windows", "duration", "events", "compress", "set", "symbols"])]
     show: bool,
 }
 
@@ -70,6 +76,8 @@ struct Report<'a> {
     windows_build: u32,
     events: u64,
     events_lost: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    symbols: Option<String>,
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
@@ -98,6 +106,9 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let (new_trace, new_truth) = (NewFile::create(&trace)?, NewFile::create(&truth_path)?);
     let truth = write(&scenario, args.seed, &trace, &new_trace)?;
     write_truth(&truth, &truth_path, &new_truth)?;
+    if let Some(store) = &args.symbols {
+        write_symbols(&truth.modules, store)?;
+    }
     let bytes = new_trace.finish()?;
     new_truth.finish()?;
     let report = Report {
@@ -110,6 +121,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         windows_build: truth.windows_build,
         events: truth.events,
         events_lost: truth.events_lost,
+        symbols: (args.symbols.as_ref()).map(|store| store.display().to_string()),
     };
     if json {
         return Ok(output::json(&report)?);
@@ -216,6 +228,36 @@ fn write_truth(truth: &Truth, path: &Path, new: &NewFile) -> Result<(), Failure>
     writeln!(out).and_then(|()| out.flush()).map_err(failed)
 }
 
+/// Writes a PDB of each module where a symbol store below `store` has it.
+fn write_symbols(modules: &[ModuleTruth], store: &Path) -> Result<(), Failure> {
+    for module in modules {
+        let failed = |error: &dyn std::fmt::Display| {
+            Failure::Input(format!(
+                "a PDB of {} cannot be written: {error}",
+                module.path
+            ))
+        };
+        let guid = module.pdb_guid.parse().map_err(|error| failed(&error))?;
+        let id = PdbId::new(&module.pdb, guid, module.pdb_age).map_err(|error| failed(&error))?;
+        let functions = module.functions.iter().map(|function| Function {
+            name: function.name.clone(),
+            rva: function.rva,
+            size: function.size,
+        });
+        let functions: Vec<Function> = functions.collect();
+        let pdb = write_pdb(&id, "simulated by laglab", &functions);
+        let pdb = pdb.map_err(|error| failed(&error))?;
+        let path = store.join(in_store(&id));
+        let folder = path.parent().unwrap_or(store);
+        fs::create_dir_all(folder).map_err(|error| Failure::input(folder, error))?;
+        let new = NewFile::create(&path)?;
+        let written = new.file().write_all(&pdb);
+        written.map_err(|error| Failure::input(&path, error))?;
+        new.finish()?;
+    }
+    Ok(())
+}
+
 fn say(report: &Report<'_>) -> io::Result<()> {
     let mut out = output::for_people();
     output::first_heading(&mut out, report.title)?;
@@ -236,7 +278,10 @@ fn say(report: &Report<'_>) -> io::Result<()> {
             format!("{} ({})", report.trace, output::size(report.bytes)),
         ),
         ("truth", report.truth.clone()),
-    ] {
+    ]
+    .into_iter()
+    .chain(report.symbols.clone().map(|store| ("symbols", store)))
+    {
         columns.row([what.to_owned(), value]);
     }
     columns.write(&mut out)?;

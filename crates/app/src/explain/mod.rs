@@ -50,6 +50,19 @@ pub(crate) struct Explanation {
     pub(crate) unreadable_events: u64,
 }
 
+/// What is read to explain a trace.
+const WANTED: [Table; 9] = [
+    Table::ContextSwitches,
+    Table::ReadyThreads,
+    Table::Samples,
+    Table::Interrupts,
+    Table::DiskIo,
+    Table::HardFaults,
+    Table::Processes,
+    Table::Threads,
+    Table::Images,
+];
+
 /// Builds the tables and reads them.
 ///
 /// # Errors
@@ -59,7 +72,7 @@ pub(crate) fn explain(trace: &Trace) -> Result<Explanation, Interrupted> {
     let progress = |done: u64| watch.reach(done).is_ok();
     let tables = tables::build(
         trace,
-        Table::ALL,
+        &WANTED,
         Options {
             progress: &progress,
         },

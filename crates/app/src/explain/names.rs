@@ -4,6 +4,8 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use tables::{ImageTracker, ProcessTracker, Tables, ThreadTracker};
 
+use crate::module_name::module_name;
+
 /// Finds processes, threads and modules in the tables.
 pub(super) struct Names<'t> {
     tables: &'t Tables,
@@ -69,11 +71,7 @@ impl<'t> Names<'t> {
     /// File name of a module, by its row in the table of images.
     pub(super) fn module(&self, row: usize) -> Option<&'t str> {
         let images = &self.tables.images;
-        let path = images
-            .path
-            .get(row)
-            .or(images.original_file_name.get(row))?;
-        Some(path.rsplit(['\\', '/']).next().unwrap_or(path))
+        module_name(images.path.get(row), images.original_file_name.get(row))
     }
 
     /// File name of the kernel's module at an address.

@@ -1,11 +1,13 @@
 //! How things are written: aligned columns, headings, text that came from a trace.
 
 mod columns;
+mod format;
 mod printable;
 
 use std::io::{self, BufWriter, Write};
 
 pub(crate) use columns::{Columns, Side};
+pub(crate) use format::Format;
 pub(crate) use printable::{Printable, Quoted};
 
 use anstyle::Style;

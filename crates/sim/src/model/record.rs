@@ -455,7 +455,12 @@ impl<W: Write + Seek> Model<W> {
 
     pub(crate) fn log_focus(&mut self, c: usize, old: ProcessId, new: ProcessId) {
         let by = self.who(self.cpus[c].thread);
-        let session = self.labels.processes[new].session;
+        // The idle process stands for nobody and is in no session: the one that loses the focus is.
+        let session_of = |process: ProcessId| self.labels.processes[process].session;
+        let session = match session_of(new) {
+            u32::MAX => session_of(old),
+            session => session,
+        };
         let (old, new) = (self.processes[old].id, self.processes[new].id);
         self.log.focus(c as u16, self.now, by, session, old, new);
     }

@@ -12,6 +12,9 @@ pub enum StoreError {
     /// The trace cannot be opened.
     #[error(transparent)]
     Open(#[from] etl::OpenError),
+    /// A capture of packets cannot be read.
+    #[error(transparent)]
+    Capture(#[from] crate::CaptureError),
     /// The progress callback asked to stop.
     #[error(transparent)]
     Cancelled(#[from] crate::Cancelled),

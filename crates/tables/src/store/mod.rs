@@ -18,7 +18,8 @@ pub use cache_folder::{CacheFolder, CacheUsage};
 pub use error::StoreError;
 pub use stored_table::{Chunk, StoredTable};
 
-use crate::{Options, Table, Unreadable};
+use crate::captures::{self, Opened};
+use crate::{Options, Packets, Table, Unreadable};
 use given_files::GivenFiles;
 use shelf::{NewFile, Shelf, ShelvedFile};
 use table_file::TableWriter;
@@ -44,6 +45,8 @@ const STAYS_OPEN: &str = "a table that was made stays open";
 /// What a store and its tables share.
 struct Shared {
     trace: Trace,
+    /// Captures of packets beside the trace.
+    captures: Vec<PathBuf>,
     given: GivenFiles,
     cache: Cache,
     /// Where the tables are, once somebody asked; held while tables are made.
@@ -53,16 +56,18 @@ struct Shared {
 }
 
 impl Store {
-    /// Opens the trace that the files make together.
+    /// Opens the trace that the files make together. Captures of packets (pcapng, pcap) among them
+    /// become rows of [`Table::Packets`]; alone they make a trace without events.
     ///
     /// # Errors
     /// If they cannot be read or are no trace.
     pub fn open(files: &[PathBuf], cache: Cache) -> Result<Store, StoreError> {
         let given = GivenFiles::look(files);
         // Opening says best what is wrong with a file.
-        let trace = etl::open(files)?;
+        let Opened { trace, captures } = captures::open(files)?;
         Ok(Store(Arc::new(Shared {
             trace,
+            captures,
             given: given?,
             cache,
             shelf: Mutex::default(),
@@ -217,11 +222,16 @@ impl Shared {
             Some(writer) => writer.write(&batch).map_err(unwritten(table)),
             None => Ok(()),
         };
-        let met =
-            crate::stream(&self.trace, tables, options, give).map_err(|error| match error {
+        let captured = match tables.contains(&Table::Packets) {
+            true => captures::read(&self.captures, &self.trace)?,
+            false => Packets::default(),
+        };
+        let met = crate::build::stream_with(&self.trace, captured, tables, options, give).map_err(
+            |error| match error {
                 crate::StreamError::Cancelled => crate::Cancelled.into(),
                 crate::StreamError::Taker(error) => error,
-            })?;
+            },
+        )?;
         self.given.are_the_same()?;
         for (table, writer) in writers {
             let lost = met.unreadable.iter().find(|lost| lost.table == table);

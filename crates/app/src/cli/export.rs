@@ -1,0 +1,227 @@
+//! `laglab export`.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use tables::Table;
+
+use super::Failure;
+use super::new_file::NewFile;
+use super::open::TabledTrace;
+use crate::export::{Part, firefox, parquet, perfetto};
+use crate::moment::Moment;
+use crate::output::{self, Printable, grouped, size};
+
+/// Writes a trace for other programs.
+#[derive(clap::Args)]
+#[command(after_help = "What --to makes of a trace:\n  \
+    DIR/        Parquet, a folder of tables, for DuckDB, Spark, Arrow, pandas\n  \
+    x.pftrace   a trace for Perfetto (https://ui.perfetto.dev)\n  \
+    x.json      a profile for the Firefox Profiler (https://profiler.firefox.com)\n\n\
+    Examples:\n  \
+    laglab export trace.etl --to trace.pftrace\n  \
+    laglab export trace.etl --to profile.json --from 12 --until 15\n  \
+    laglab export trace.etl --to fleet/ --name office-17\n  \
+    laglab export trace.etl --to fleet/ --tables interrupts,cpu_runs")]
+pub(super) struct Args {
+    #[command(flatten)]
+    trace: TabledTrace,
+    /// What to write; its name says in which format
+    #[arg(long, value_name = "FILE|DIR")]
+    to: PathBuf,
+    /// From this time on: since the trace's start (1.5, 1.5s, 20ms, 7us) or UTC (ISO 8601)
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    from: Option<Moment>,
+    /// Before this time
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    until: Option<Moment>,
+    /// Only these tables (comma-separated; docs/tables.md lists them)
+    #[arg(
+        long,
+        value_name = "TABLE",
+        value_delimiter = ',',
+        help_heading = "Parquet"
+    )]
+    tables: Vec<Table>,
+    /// What the trace is called among others in the folder; else as its first file is
+    #[arg(long, help_heading = "Parquet")]
+    name: Option<String>,
+}
+
+/// What to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Parquet,
+    Perfetto,
+    Firefox,
+}
+
+impl Format {
+    /// As the name says; folders are Parquet.
+    fn of(path: &Path) -> Result<Format, Failure> {
+        let is_folder = path.is_dir()
+            || path
+                .as_os_str()
+                .to_string_lossy()
+                .ends_with(std::path::is_separator);
+        let extension = path.extension().and_then(OsStr::to_str);
+        match extension.map(str::to_ascii_lowercase).as_deref() {
+            _ if is_folder => Ok(Format::Parquet),
+            None => Ok(Format::Parquet),
+            Some("pftrace") => Ok(Format::Perfetto),
+            Some("json") => Ok(Format::Firefox),
+            Some(_) => Err(Failure::input(
+                path,
+                "its name says no format that can be written: a folder (name/) becomes Parquet, \
+                 .pftrace a Perfetto trace, .json a Firefox profile",
+            )),
+        }
+    }
+}
+
+/// What was written.
+#[derive(Serialize)]
+struct Report {
+    output: String,
+    format: &'static str,
+    files: u64,
+    bytes: u64,
+    /// Of Parquet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows: Option<u64>,
+    /// Of Perfetto: what overlapped with too much else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slices_left_out: Option<u64>,
+}
+
+pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
+    let format = Format::of(&args.to)?;
+    if format != Format::Parquet && (!args.tables.is_empty() || args.name.is_some()) {
+        let message = "--tables and --name are of Parquet: give a folder (name/) to write";
+        return Err(Failure::Input(message.to_owned()));
+    }
+    if args.trace.is_at(&args.to) {
+        let message = "is the trace itself; give another file to write";
+        return Err(Failure::input(&args.to, message));
+    }
+    let tables = args.trace.open()?;
+    let clock = tables.store.trace().clock();
+    let from = args
+        .from
+        .map_or(i64::MIN, |moment| moment.since_start(clock));
+    let until = args
+        .until
+        .map_or(i64::MAX, |moment| moment.since_start(clock));
+    if from >= until {
+        let message = "--from is not before --until: nothing can be between";
+        return Err(Failure::Input(message.to_owned()));
+    }
+    let part = |wanted: &[Table]| Part::new(&tables, from..until, wanted);
+    let report = match format {
+        Format::Parquet => {
+            let wanted = match args.tables.is_empty() {
+                true => Table::ALL,
+                false => &args.tables,
+            };
+            let name = args.name.clone().unwrap_or_else(|| args.trace.name());
+            let written = parquet::write(&part(wanted)?, wanted, &args.to, &name)?;
+            Report {
+                output: args.to.display().to_string(),
+                format: "parquet",
+                files: written.files,
+                bytes: written.bytes,
+                rows: Some(written.rows),
+                slices_left_out: None,
+            }
+        }
+        Format::Perfetto => {
+            let part = part(&perfetto::TABLES)?;
+            let (left_out, bytes) = to_file(&args.to, |file| perfetto::write(&part, file))?;
+            Report {
+                slices_left_out: Some(left_out),
+                ..Report::of_file(&args.to, "perfetto", bytes)
+            }
+        }
+        Format::Firefox => {
+            let part = part(&firefox::TABLES)?;
+            let ((), bytes) = to_file(&args.to, |file| firefox::write(&part, file))?;
+            Report::of_file(&args.to, "firefox", bytes)
+        }
+    };
+    match json {
+        true => Ok(output::json(&report)?),
+        false => write(&report),
+    }
+}
+
+/// Has a file written that is there when all of it is, and says how long it is.
+fn to_file<T>(
+    path: &Path,
+    write: impl FnOnce(&File) -> Result<T, Failure>,
+) -> Result<(T, u64), Failure> {
+    let new = NewFile::create(path)?;
+    let told = write(new.file()).map_err(|failure| match failure {
+        Failure::Output(error) => Failure::input(path, error),
+        other => other,
+    })?;
+    Ok((told, new.finish()?))
+}
+
+impl Report {
+    fn of_file(path: &Path, format: &'static str, bytes: u64) -> Report {
+        Report {
+            output: path.display().to_string(),
+            format,
+            files: 1,
+            bytes,
+            rows: None,
+            slices_left_out: None,
+        }
+    }
+}
+
+fn write(report: &Report) -> Result<(), Failure> {
+    let mut out = output::for_people();
+    let what = match (report.rows, report.files) {
+        (Some(rows), files) => format!("{} rows in {files} tables, ", grouped(rows)),
+        (None, _) => String::new(),
+    };
+    writeln!(
+        out,
+        "{}: {what}{}",
+        Printable(&report.output),
+        size(report.bytes)
+    )?;
+    if let Some(left_out @ 1..) = report.slices_left_out {
+        writeln!(
+            out,
+            "left out: {} slices that overlap with too many others",
+            grouped(left_out)
+        )?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_the_format() {
+        for (name, format) in [
+            ("a.pftrace", Some(Format::Perfetto)),
+            ("a.JSON", Some(Format::Firefox)),
+            ("no/such/folder", Some(Format::Parquet)),
+            ("2024.05/", Some(Format::Parquet)),
+            (".", Some(Format::Parquet)),
+            ("a.parquet", None),
+            ("a.xlsx", None),
+        ] {
+            assert_eq!(Format::of(Path::new(name)).ok(), format, "{name}");
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! Slices on tracks. Perfetto wants the slices of a track to nest, so what overlaps otherwise gets
+//! lanes: tracks of one name, which its page draws as one.
+
+use std::cmp::Reverse;
+use std::io::{self, Write};
+
+use rustc_hash::FxHashMap;
+
+use super::packets::{Name, Packets};
+use super::proto::{
+    DebugAnnotation, ORDERING_EXPLICIT, SLICE_BEGIN, SLICE_END, ThreadDescriptor, TracePacket,
+    TrackDescriptor, TrackEvent,
+};
+
+/// Lanes that a place may have; what overlaps with more is left out.
+const MAX_LANES: usize = 256;
+
+/// Where slices are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Place {
+    /// Service routines and DPCs of a CPU.
+    Interrupts(u16),
+    /// Threaded DPCs and passive service routines of a CPU: they run in threads, so that others
+    /// come in between.
+    InterruptThreads(u16),
+    /// Requests to a disk.
+    Disk(u32),
+    /// What a thread does, by its process and thread id.
+    Thread(u32, u32),
+}
+
+/// The categories of slices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Category {
+    Interrupt,
+    Disk,
+    Memory,
+}
+
+impl Category {
+    /// Their names, in the order of their numbers.
+    pub(super) const NAMES: [&'static str; 3] = ["interrupt", "disk", "memory"];
+
+    fn iid(self) -> u64 {
+        self as u64 + 1
+    }
+}
+
+/// Something that took a while.
+pub(super) struct Slice {
+    pub(super) place: Place,
+    pub(super) category: Category,
+    pub(super) name: Name,
+    pub(super) start_ns: u64,
+    pub(super) end_ns: u64,
+    pub(super) details: Vec<DebugAnnotation>,
+}
+
+/// The tracks that have slices.
+#[derive(Default)]
+pub(super) struct Tracks {
+    lanes: FxHashMap<Place, Vec<Lane>>,
+    tracks: u64,
+    groups: FxHashMap<&'static str, u64>,
+    /// Slices that found no lane.
+    pub(super) left_out: u64,
+}
+
+/// A track.
+struct Lane {
+    uuid: u64,
+    /// Ends of the slices that are open, the innermost last.
+    open: Vec<u64>,
+    /// Where its last slice ended.
+    free_from: u64,
+}
+
+impl Lane {
+    /// Ends the slices that end by then.
+    fn close<W: Write>(&mut self, until: u64, out: &mut Packets<W>) -> io::Result<()> {
+        while let Some(end) = self.open.pop_if(|end| *end <= until) {
+            self.free_from = self.free_from.max(end);
+            let event = TrackEvent {
+                kind: Some(SLICE_END),
+                track_uuid: Some(self.uuid),
+                ..TrackEvent::default()
+            };
+            out.event(end, event)?;
+        }
+        Ok(())
+    }
+
+    fn has_room(&self, slice: &Slice) -> bool {
+        let nests = !matches!(slice.place, Place::Disk(_));
+        match self.open.last() {
+            Some(outer) => nests && slice.end_ns <= *outer,
+            None => slice.start_ns >= self.free_from,
+        }
+    }
+}
+
+impl Tracks {
+    /// Writes slices, in any order.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub(super) fn write<W: Write>(
+        &mut self,
+        mut slices: Vec<Slice>,
+        out: &mut Packets<W>,
+    ) -> io::Result<()> {
+        for slice in &mut slices {
+            slice.end_ns = slice.end_ns.max(slice.start_ns);
+        }
+        slices.sort_by_key(|slice| (slice.start_ns, Reverse(slice.end_ns)));
+        for slice in slices {
+            let lanes = self.lanes.entry(slice.place).or_default();
+            let mut found = None;
+            for (at, lane) in lanes.iter_mut().enumerate() {
+                lane.close(slice.start_ns, out)?;
+                if lane.has_room(&slice) {
+                    found = Some(at);
+                    break;
+                }
+            }
+            let at = match found {
+                Some(at) => at,
+                None if lanes.len() == MAX_LANES => {
+                    self.left_out += 1;
+                    continue;
+                }
+                None => {
+                    let uuid = describe(slice.place, &mut self.tracks, &mut self.groups, out)?;
+                    lanes.push(Lane {
+                        uuid,
+                        open: Vec::new(),
+                        free_from: 0,
+                    });
+                    lanes.len() - 1
+                }
+            };
+            let lane = &mut lanes[at];
+            lane.open.push(slice.end_ns);
+            let event = TrackEvent {
+                kind: Some(SLICE_BEGIN),
+                track_uuid: Some(lane.uuid),
+                name_iid: Some(slice.name.iid()),
+                category_iids: vec![slice.category.iid()],
+                debug_annotations: slice.details,
+            };
+            out.event(slice.start_ns, event)?;
+        }
+        for lane in self.lanes.values_mut().flatten() {
+            lane.close(u64::MAX, out)?;
+        }
+        Ok(())
+    }
+}
+
+/// Describes a new track of a place, in its group, and gives its number.
+fn describe<W: Write>(
+    place: Place,
+    tracks: &mut u64,
+    groups: &mut FxHashMap<&'static str, u64>,
+    out: &mut Packets<W>,
+) -> io::Result<u64> {
+    let (group, name, rank) = match place {
+        Place::Interrupts(cpu) => ("Interrupts", format!("CPU {cpu}"), i32::from(cpu)),
+        Place::InterruptThreads(cpu) => {
+            ("Threaded interrupts", format!("CPU {cpu}"), i32::from(cpu))
+        }
+        Place::Disk(disk) => ("Disks", format!("disk {disk}"), disk as i32),
+        Place::Thread(pid, tid) => {
+            *tracks += 1;
+            return track(
+                TrackDescriptor {
+                    uuid: Some(*tracks),
+                    thread: Some(ThreadDescriptor {
+                        pid: Some(pid as i32),
+                        tid: Some(tid as i32),
+                    }),
+                    ..TrackDescriptor::default()
+                },
+                out,
+            );
+        }
+    };
+    let parent = match groups.get(group) {
+        Some(parent) => *parent,
+        None => {
+            *tracks += 1;
+            groups.insert(group, *tracks);
+            track(
+                TrackDescriptor {
+                    uuid: Some(*tracks),
+                    name: Some(group.to_owned()),
+                    child_ordering: Some(ORDERING_EXPLICIT),
+                    ..TrackDescriptor::default()
+                },
+                out,
+            )?
+        }
+    };
+    *tracks += 1;
+    track(
+        TrackDescriptor {
+            uuid: Some(*tracks),
+            name: Some(name),
+            parent_uuid: Some(parent),
+            sibling_order_rank: Some(rank),
+            ..TrackDescriptor::default()
+        },
+        out,
+    )
+}
+
+fn track<W: Write>(descriptor: TrackDescriptor, out: &mut Packets<W>) -> io::Result<u64> {
+    let uuid = descriptor.uuid.unwrap_or_default();
+    out.write(&TracePacket {
+        track_descriptor: Some(descriptor),
+        ..TracePacket::default()
+    })?;
+    Ok(uuid)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use prost::Message;
+    use testdata::Rng;
+
+    use super::*;
+
+    #[derive(Clone, PartialEq, Message)]
+    struct Trace {
+        #[prost(message, repeated, tag = "1")]
+        packet: Vec<TracePacket>,
+    }
+
+    /// Reads slices as Perfetto does: events by time, and in the order of the file where times are
+    /// equal; an end ends what began last on its track.
+    fn read(bytes: &[u8]) -> Vec<(u64, u64, u64)> {
+        let trace = Trace::decode(bytes).expect("packets are whole");
+        let mut packets = trace.packet;
+        packets.sort_by_key(|packet| packet.timestamp);
+        let mut open: HashMap<u64, Vec<(u64, u64)>> = HashMap::new();
+        let mut slices = Vec::new();
+        for packet in packets {
+            let Some(event) = packet.track_event else {
+                continue;
+            };
+            let time = packet.timestamp.expect("events have a time");
+            let stack = open.entry(event.track_uuid.expect("a track")).or_default();
+            if event.kind == Some(SLICE_BEGIN) {
+                stack.push((time, event.name_iid.expect("a name")));
+            } else {
+                let (start, name) = stack.pop().expect("what ends has begun");
+                slices.push((start, time, name));
+            }
+        }
+        assert!(open.values().all(Vec::is_empty), "all that begins ends");
+        slices.sort_unstable();
+        slices
+    }
+
+    #[test]
+    fn slices_come_out_as_they_went_in_however_they_overlap() {
+        let mut random = Rng(5);
+        for round in 0..200 {
+            let mut bytes = Vec::new();
+            let mut out = Packets::new(&mut bytes, &Category::NAMES).expect("memory is written");
+            let mut tracks = Tracks::default();
+            let mut expected = Vec::new();
+            let names = ["a", "b", "c"].map(|name| out.name(name).expect("memory is written"));
+            // Times are few, so that many are equal. Later batches may begin before earlier ones.
+            for _ in 0..3 {
+                let slices: Vec<Slice> = (0..random.below(30))
+                    .map(|_| {
+                        let start_ns = random.below(20) as u64;
+                        let end_ns = start_ns + random.below(10) as u64;
+                        let name = names[random.below(3)];
+                        expected.push((start_ns, end_ns, name.iid()));
+                        Slice {
+                            place: match round % 2 {
+                                0 => Place::Disk(random.below(2) as u32),
+                                _ => Place::Interrupts(random.below(2) as u16),
+                            },
+                            category: Category::Disk,
+                            name,
+                            start_ns,
+                            end_ns,
+                            details: Vec::new(),
+                        }
+                    })
+                    .collect();
+                tracks.write(slices, &mut out).expect("memory is written");
+            }
+            out.finish().expect("memory is written");
+            expected.sort_unstable();
+            assert_eq!(tracks.left_out, 0);
+            assert_eq!(read(&bytes), expected, "round {round}");
+        }
+    }
+
+    #[test]
+    fn what_nests_shares_a_track() {
+        let mut bytes = Vec::new();
+        let mut out = Packets::new(&mut bytes, &Category::NAMES).expect("memory is written");
+        let name = out.name("dpc").expect("memory is written");
+        let slice = |place, start_ns, end_ns| Slice {
+            place,
+            category: Category::Interrupt,
+            name,
+            start_ns,
+            end_ns,
+            details: Vec::new(),
+        };
+        let mut tracks = Tracks::default();
+        let cpu = Place::Interrupts(3);
+        // As they are logged: the inner one ends first.
+        let slices = vec![slice(cpu, 12, 14), slice(cpu, 10, 20), slice(cpu, 20, 21)];
+        tracks.write(slices, &mut out).expect("memory is written");
+        assert_eq!(tracks.lanes[&cpu].len(), 1);
+        let disk = Place::Disk(0);
+        let slices = vec![slice(disk, 12, 14), slice(disk, 10, 20)];
+        tracks.write(slices, &mut out).expect("memory is written");
+        assert_eq!(tracks.lanes[&disk].len(), 2);
+    }
+}

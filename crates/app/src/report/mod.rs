@@ -1,0 +1,86 @@
+//! Reports that people script: what `xperf -a ACTION` tells, under the same names and with the same
+//! columns, and as CSV or JSON with the columns of our tables.
+//!
+//! A report is one type: its options, and how it is made of the tables. What all of them share is
+//! here and in [`writer`]; they read tables chunk by chunk.
+
+pub(crate) mod cpudisk;
+pub(crate) mod cswitch;
+pub(crate) mod diskio;
+pub(crate) mod dpcisr;
+pub(crate) mod hardfault;
+mod intervals;
+mod names;
+mod place;
+pub(crate) mod process;
+mod process_filter;
+pub(crate) mod profile;
+mod range;
+pub(crate) mod readythread;
+mod recorded;
+mod scheduling_names;
+pub(crate) mod stack;
+mod writer;
+
+use std::ops::Range;
+
+use tables::Table;
+
+use crate::cli::{Failure, TraceTables};
+pub(crate) use names::Names;
+pub(crate) use range::TimeRange;
+pub(crate) use writer::Writer;
+
+/// A report: its own options, and how it is made.
+pub(crate) trait Report: clap::Args {
+    /// The tables that it reads, beside those of processes and images.
+    fn tables(&self) -> Vec<Table>;
+
+    /// Makes it.
+    ///
+    /// # Errors
+    /// If the trace does not hold what it rests on, options contradict each other, output cannot
+    /// be written, or the user stopped it.
+    fn write(&self, trace: &Recording, out: &mut Writer) -> Result<(), Failure>;
+}
+
+/// What a report is made of.
+pub(crate) struct Recording {
+    /// The trace's tables.
+    pub(crate) tables: TraceTables,
+    /// Who and what the rows of tables speak of.
+    pub(crate) names: Names,
+    /// The time asked for: nanoseconds since the trace's start, the end excluded.
+    pub(crate) range: Range<i64>,
+}
+
+impl Recording {
+    /// From where to where shares of time are counted: the time asked for, within the trace.
+    /// `last_ns` is the time of the last row, used where the trace does not say when it ends.
+    fn span(&self, last_ns: i64) -> Range<i64> {
+        let header = self.tables.store.trace().header();
+        let end = header.and_then(|header| {
+            let ticks = header.end?.checked_sub(header.start)?;
+            ticks.checked_mul(100).filter(|end| *end > 0)
+        });
+        let end = end.unwrap_or(last_ns).max(last_ns);
+        let start = self.range.start.clamp(0, end.max(0));
+        start..self.range.end.clamp(start, end.max(start))
+    }
+
+    /// How many processors the trace's header tells of.
+    fn processors(&self) -> u16 {
+        /// Windows supports no more.
+        const MOST: u32 = 2048;
+        let header = self.tables.store.trace().header();
+        header.map_or(0, |header| header.processors.min(MOST) as u16)
+    }
+}
+
+/// A share of a whole in percent; 0 of nothing.
+fn percent(part: i64, whole: i64) -> f64 {
+    match whole {
+        ..=0 => 0.0,
+        whole => part as f64 * 100.0 / whole as f64,
+    }
+}

@@ -1,0 +1,44 @@
+//! What a report rests on, and what to record where the trace lacks it.
+
+use tables::{StoredTable, Table};
+
+use super::Recording;
+use crate::cli::Failure;
+
+/// A table that a report rests on.
+pub(crate) struct Recorded {
+    /// The table.
+    pub(crate) table: Table,
+    /// What its rows are, in the plural.
+    pub(crate) what: &'static str,
+    /// Flags of `xperf -on` that record it.
+    pub(crate) xperf: &'static str,
+    /// Keywords of a WPR profile that record it.
+    pub(crate) wpr: &'static str,
+}
+
+impl Recorded {
+    /// The table.
+    ///
+    /// # Errors
+    /// [`Failure::NotRecorded`] if it has no rows.
+    pub(crate) fn of(&self, trace: &Recording) -> Result<StoredTable, Failure> {
+        let table = trace.tables.table(self.table)?;
+        match table.rows() {
+            0 => Err(Failure::NotRecorded(self.missing())),
+            _ => Ok(table),
+        }
+    }
+
+    /// What to say where there are no rows: a trace does not tell "none happened" from "not
+    /// recorded".
+    pub(crate) fn missing(&self) -> String {
+        let Recorded {
+            what, xperf, wpr, ..
+        } = self;
+        format!(
+            "the trace holds no {what}: none happened, or they were not recorded; record them \
+             with `xperf -on {xperf}`, or the keywords {wpr} in a WPR profile"
+        )
+    }
+}

@@ -1,0 +1,463 @@
+//! The reports: simulated traces against what really happened in the model, real traces against
+//! the counts of another reader, and the layouts that scripts read.
+
+mod program;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A simulated trace and its truth, which go when it is dropped.
+struct Simulated {
+    _folder: TempDir,
+    trace: String,
+    truth: Value,
+}
+
+impl Simulated {
+    fn new(scenario: &str, options: &[&str]) -> Simulated {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = folder.path().join("simulated.etl");
+        let path = trace.to_str().unwrap().to_owned();
+        let mut args = vec!["simulate", scenario, "-o", &path];
+        args.extend(options);
+        program::text(&args);
+        let truth = std::fs::read(trace.with_extension("truth.json")).unwrap();
+        Simulated {
+            _folder: folder,
+            trace: path,
+            truth: serde_json::from_slice(&truth).unwrap(),
+        }
+    }
+
+    /// The rows of a report of it.
+    fn rows(&self, report: &[&str]) -> Vec<Value> {
+        rows(report, &self.trace)
+    }
+}
+
+fn rows(report: &[&str], trace: &str) -> Vec<Value> {
+    let args: Vec<&str> = report.iter().copied().chain([trace, "--json"]).collect();
+    program::json_lines(&args)
+}
+
+fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+    value[key].as_array().unwrap()
+}
+
+fn number(value: &Value, key: &str) -> i64 {
+    value[key]
+        .as_i64()
+        .unwrap_or_else(|| panic!("no number {key} in {value}"))
+}
+
+/// Sums a column of rows by a key.
+fn sums<K: Ord>(rows: &[Value], column: &str, key: impl Fn(&Value) -> K) -> BTreeMap<K, i64> {
+    let mut sums = BTreeMap::new();
+    for row in rows {
+        *sums.entry(key(row)).or_default() += number(row, column);
+    }
+    sums
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn dpcs_and_service_routines_are_what_the_model_ran() {
+    let flood = Simulated::new("dpc-flood-teaming", &["--duration", "3s"]);
+    let routines = list(&flood.truth["windows"][0], "routines");
+    // The truth names functions, and tells service routines from three sorts of DPCs.
+    let kind = |row: &Value| match text(&row["kind"]).as_str() {
+        "isr" => "isr",
+        _ => "dpc",
+    };
+    let module = |row: &Value| {
+        let function = text(&row["routine"]);
+        function.split_once('!').unwrap().0.to_owned()
+    };
+
+    let mut used: BTreeMap<(String, String, i64), i64> = BTreeMap::new();
+    let mut classes: BTreeMap<(String, String, i64), i64> = BTreeMap::new();
+    for routine in routines {
+        let (kind, module) = (kind(routine).to_owned(), module(routine));
+        if !routine["cpu"].is_null() {
+            let key = (kind, module, number(routine, "cpu"));
+            *used.entry(key).or_default() += number(routine, "exclusive_ns");
+            continue;
+        }
+        for (power, count) in list(routine, "histogram_log2_us").iter().enumerate() {
+            let key = (kind.clone(), module.clone(), 1000 << power);
+            *classes.entry(key).or_default() += count.as_i64().unwrap();
+        }
+    }
+    classes.retain(|_, count| *count > 0);
+    assert!(
+        used.len() > 8 && classes.len() > 8,
+        "the flood is too small"
+    );
+
+    let module_of = |row: &Value| (text(&row["kind"]), text(&row["module"]));
+    let mut reported = sums(
+        &flood.rows(&["dpcisr", "--summary"]),
+        "exclusive_ns",
+        |row| {
+            let (kind, module) = module_of(row);
+            (kind, module, number(row, "cpu"))
+        },
+    );
+    reported.retain(|_, ns| *ns > 0);
+    assert_eq!(reported, used);
+    let histogram = flood.rows(&["dpcisr", "--histogram"]);
+    let reported = sums(&histogram, "count", |row| {
+        let (kind, module) = module_of(row);
+        (kind, module, number(row, "up_to_ns"))
+    });
+    assert_eq!(reported, classes);
+
+    // Cut into intervals it is the same time, but for less than a nanosecond for each cut.
+    let intervals = flood.rows(&["dpcisr", "--interval", "70"]);
+    let by_cpu = |row: &Value| (text(&row["kind"]), number(row, "cpu"));
+    let over_time = sums(&intervals, "exclusive_ns", by_cpu);
+    let mut whole: BTreeMap<(String, i64), i64> = BTreeMap::new();
+    for ((kind, _, cpu), ns) in &used {
+        *whole.entry((kind.clone(), *cpu)).or_default() += ns;
+    }
+    for (key, ns) in &whole {
+        assert!((over_time[key] - ns).abs() < 100, "{key:?}: {ns}");
+    }
+    assert_eq!(intervals.len(), 2 * 24 * 43, "3 s on 24 CPUs");
+
+    // Functions of a module are it, together.
+    let functions = flood.rows(&["dpcisr", "--summary", "--by", "function", "--dpc"]);
+    let of_module = sums(&functions, "exclusive_ns", |row| {
+        text(&row["module"])
+            .split(['+', '!'])
+            .next()
+            .unwrap()
+            .to_owned()
+    });
+    let expected: i64 = whole
+        .iter()
+        .filter(|((k, _), _)| k == "dpc")
+        .map(|(_, ns)| ns)
+        .sum();
+    assert_eq!(of_module.values().sum::<i64>(), expected);
+    assert!(of_module["ndis.sys"] > 0);
+}
+
+#[test]
+fn dpcisr_is_laid_out_as_scripts_expect() {
+    let flood = Simulated::new("dpc-flood-teaming", &["--duration", "1s"]);
+    let page = program::text(&["dpcisr", &flood.trace]);
+    let routines = list(&flood.truth["windows"][0], "routines");
+    let of = |routine: &str| {
+        let all = routines
+            .iter()
+            .find(|r| r["routine"] == routine && r["cpu"].is_null());
+        all.unwrap().clone()
+    };
+    let dpcs = of("ndis.sys!ndisInterruptDpc");
+    let total = number(&dpcs, "count");
+    assert!(
+        page.contains(&format!("\nTotal = {total} for module ndis.sys\n")),
+        "{page}"
+    );
+    let count = dpcs["histogram_log2_us"][8].as_i64().unwrap();
+    let share = count as f64 * 100.0 / total as f64;
+    let line = format!(
+        "Elapsed Time, >      128 usecs AND <=      256 usecs, {count:>6}, or {share:>6.2}%"
+    );
+    assert!(page.contains(&line), "{line}");
+    let (dpc, isr) = page.split_once("Interrupt Info").unwrap();
+    assert!(dpc.contains("DPC Info") && dpc.contains("CPU Usage from 0 us to 1000000 us:"));
+    assert!(dpc.contains("     CPU 0 Usage,     CPU 1 Usage,"));
+    assert!(dpc.contains("Usage From 0 ms to 1000 ms, Summing In 1 second intervals. Intervals=1"));
+    assert!(isr.contains("Distribution of number of 2000 ms intervals w.r.t. DPC/ISR usage:"));
+}
+
+#[test]
+fn the_long_wait_of_a_ready_thread_is_one_line() {
+    let stall = Simulated::new("rank-stall", &[]);
+    let waits = list(&stall.truth, "watched_threads")
+        .iter()
+        .flat_map(|thread| {
+            let waits = list(thread, "longest_ready_waits").iter();
+            waits.map(move |wait| (number(thread, "thread_id"), wait))
+        });
+    let (thread, wait) = waits
+        .filter(|(_, wait)| wait["rank"] == 2)
+        .max_by_key(|(_, wait)| number(wait, "ready_ns"))
+        .unwrap();
+    assert_eq!(number(wait, "ready_ns") / 1_000_000, 19_493);
+
+    let id = thread.to_string();
+    let switches = stall.rows(&["cswitch", "--thread", &id]);
+    let row = switches
+        .iter()
+        .max_by_key(|row| row["ready_ns"].as_i64())
+        .unwrap();
+    for (reported, truth) in [
+        ("readied_ns", "readied_ns"),
+        ("start_ns", "ran_ns"),
+        ("ready_ns", "ready_ns"),
+        ("rank_out", "rank"),
+        ("priority", "priority"),
+    ] {
+        assert_eq!(row[reported], wait[truth], "{reported}");
+    }
+    assert_eq!(row["process_name"], "LockApp.exe");
+    assert!(!row["old_state"].is_null());
+
+    // The same wait, seen from who ended the wait before it.
+    let ready = stall.rows(&["readythread", "--thread", &id]);
+    let at = |row: &&Value| row["time_ns"] == wait["readied_ns"];
+    let readied = ready.iter().find(at).expect("the event is reported");
+    assert_eq!(readied["readying_process_id"], row["readying_process_id"]);
+    let watched = list(&stall.truth, "watched_threads");
+    let watched = watched
+        .iter()
+        .find(|t| number(t, "thread_id") == thread)
+        .unwrap();
+    let before = list(watched, "longest_waits").iter();
+    let before = before.clone().find(|w| w["to_ns"] == wait["readied_ns"]);
+    if let Some(before) = before {
+        assert_eq!(readied["waited_ns"], before["waited_ns"]);
+        assert_eq!(
+            readied["readying_thread_id"],
+            before["readied_by_thread_id"]
+        );
+    }
+
+    let csv = program::text(&["cswitch", "--thread", &id, "--format", "csv", &stall.trace]);
+    let mut lines = csv.lines();
+    let columns: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let column = columns.iter().position(|name| *name == "ready_ns").unwrap();
+    let of_csv: Vec<String> = lines
+        .map(|line| line.split(',').nth(column).unwrap().to_owned())
+        .collect();
+    let of_json: Vec<String> = switches
+        .iter()
+        .map(|row| {
+            row["ready_ns"]
+                .as_i64()
+                .map_or(String::new(), |ns| ns.to_string())
+        })
+        .collect();
+    assert_eq!(of_csv, of_json);
+
+    processes_use_what_they_used(&stall);
+}
+
+/// Sums per process against the truth.
+fn processes_use_what_they_used(simulated: &Simulated) {
+    let truth = list(&simulated.truth, "processes");
+    let processors = list(&simulated.truth, "processors").iter();
+    let interrupts: i64 = processors
+        .map(|cpu| number(cpu, "dpc_ns") + number(cpu, "isr_ns") + number(cpu, "clock_ns"))
+        .sum();
+    let by_id = |rows: &[Value], column: &str| sums(rows, column, |row| number(row, "process_id"));
+    let switches = simulated.rows(&["cswitch", "--by", "process"]);
+    let (used, runs) = (by_id(&switches, "cpu_ns"), by_id(&switches, "runs"));
+    let samples = simulated.rows(&["profile"]);
+    let samples = by_id(&samples, "samples");
+    let listed = simulated.rows(&["process"]);
+    let mut checked = 0;
+    for process in truth.iter().filter(|p| number(p, "cpu_ns") > 0) {
+        let (id, cpu_ns) = (number(process, "id"), number(process, "cpu_ns"));
+        // A run holds the interrupts that came meanwhile.
+        let ran = used[&id];
+        assert!(
+            cpu_ns <= ran && ran <= cpu_ns + interrupts,
+            "{process} {ran}"
+        );
+        assert_eq!(runs[&id], number(process, "switches_in"), "{process}");
+        assert_eq!(
+            samples.get(&id).copied().unwrap_or(0),
+            number(process, "samples"),
+            "{process}"
+        );
+        let row = listed.iter().find(|row| number(row, "process_id") == id);
+        assert_eq!(row.unwrap()["process_name"], process["name"]);
+        checked += 1;
+    }
+    assert!(checked > 5);
+    assert_eq!(samples[&0], number(&simulated.truth, "idle_samples"));
+
+    let disks = list(&simulated.truth, "disks");
+    let total = |key: &str| disks.iter().map(|disk| number(disk, key)).sum::<i64>();
+    let requests = simulated.rows(&["diskio"]);
+    let of = |column: &str| sums(&requests, column, |row| text(&row["kind"]));
+    assert_eq!(of("count")["read"], total("reads"));
+    assert_eq!(of("count")["write"], total("writes"));
+    assert_eq!(of("size_bytes")["read"], total("read_bytes"));
+    assert_eq!(of("size_bytes")["write"], total("written_bytes"));
+    let over_time = simulated.rows(&["cpudisk", "--interval", "1s"]);
+    let sum = |column: &str| over_time.iter().map(|row| number(row, column)).sum::<i64>();
+    assert_eq!(sum("read_bytes"), total("read_bytes"));
+    assert_eq!(sum("writes"), total("writes"));
+    let cpu = by_id(&over_time, "cpu_ns");
+    assert_eq!(cpu, used, "intervals hold the same time as the whole");
+}
+
+#[test]
+fn a_part_of_the_trace_is_that_part() {
+    let flood = Simulated::new("dpc-flood-teaming", &["--duration", "2s"]);
+    let parts = [["0", "700ms"], ["700ms", "1.2s"], ["1200000", "2s"]];
+    let count = |rows: &[Value]| rows.iter().map(|row| number(row, "count")).sum::<i64>();
+    let all = count(&flood.rows(&["dpcisr", "--histogram"]));
+    let of_parts: i64 = parts
+        .iter()
+        .map(|[from, to]| count(&flood.rows(&["dpcisr", "--histogram", "--range", from, to])))
+        .sum();
+    assert_eq!(of_parts, all);
+    let middle = flood.rows(&["cswitch", "--range", "700ms", "1.2s"]);
+    assert!(!middle.is_empty());
+    let inside = |row: &Value| (700_000_000..1_200_000_000).contains(&number(row, "start_ns"));
+    assert!(middle.iter().all(inside));
+}
+
+#[test]
+fn real_traces_have_as_many_rows_as_another_reader_counts() {
+    let mut answered = BTreeMap::new();
+    for (path, truth) in testdata::traces() {
+        let name = path.trim_start_matches("etl/");
+        let count = |class: &str, opcodes: &[u64]| -> i64 {
+            let events = truth["kernel_events"].as_array().unwrap().iter();
+            events
+                .filter(|e| e["cls"] == class)
+                .filter(|e| opcodes.contains(&e["opcode"].as_u64().unwrap()))
+                .map(|e| number(e, "count"))
+                .sum()
+        };
+        for (report, column, expected) in [
+            (&["diskio"][..], "count", count("DiskIo", &[10, 11, 14])),
+            (
+                &["diskio", "--summary"],
+                "count",
+                count("DiskIo", &[10, 11, 14]),
+            ),
+            (&["hardfault"], "count", count("PageFault", &[32])),
+            (
+                &["profile", "--detail"],
+                "samples",
+                count("PerfInfo", &[46]),
+            ),
+        ] {
+            let args: Vec<&str> = report.iter().copied().chain([name, "--json"]).collect();
+            let output = program::laglab(&args);
+            if expected == 0 {
+                let error = String::from_utf8_lossy(&output.stderr).into_owned();
+                assert_eq!(output.status.code(), Some(1), "{args:?}");
+                assert!(
+                    error.contains("xperf -on") && output.stdout.is_empty(),
+                    "{error}"
+                );
+                continue;
+            }
+            let text = String::from_utf8(output.stdout).unwrap();
+            let lines = text
+                .lines()
+                .map(|line| serde_json::from_str::<Value>(line).unwrap());
+            let sum: i64 = lines.map(|row| number(&row, column)).sum();
+            assert_eq!(sum, expected, "{args:?}");
+            *answered.entry(report[0]).or_insert(0) += 1;
+        }
+    }
+    assert!(
+        answered.len() == 3,
+        "the data shows too little: {answered:?}"
+    );
+}
+
+#[test]
+fn what_cannot_be_answered_is_said() {
+    let trace = "perfview__net.4.5.2.x64.etl";
+    let outcome = |args: &[&str]| {
+        let output = program::laglab(args);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), error)
+    };
+    let (code, error) = outcome(&["dpcisr", trace]);
+    assert_eq!(code, Some(1));
+    assert!(
+        error.contains("xperf -on DPC+INTERRUPT") && error.contains("DPC, Interrupt"),
+        "{error}"
+    );
+    assert_eq!(
+        outcome(&["profile", trace, "--range", "2s", "1s"]).0,
+        Some(2)
+    );
+    assert_eq!(
+        outcome(&["profile", trace, "--range", "soon", "1s"]).0,
+        Some(2)
+    );
+}
+
+/// The generic decoder reads the events' fields by their layouts as data; reports rest on typed
+/// readers of their own, on trackers and on joins.
+#[test]
+fn a_real_trace_is_summed_as_its_events_say() {
+    let trace = "perfview__net.4.5.2.x64.etl";
+    let events = |event: &str| rows(&["events", "--event", event], trace);
+    let field = |event: &Value, name: &str| number(&event["fields"], name);
+
+    let mut bytes = BTreeMap::new();
+    for kind in ["Read", "Write"] {
+        let events = events(&format!("DiskIo/{kind}"));
+        let sum: i64 = events.iter().map(|e| field(e, "TransferSize")).sum();
+        bytes.insert(kind.to_lowercase(), sum);
+    }
+    let requests = rows(&["diskio"], trace);
+    let mut reported = sums(&requests, "size_bytes", |row| text(&row["kind"]));
+    reported.remove("flush");
+    assert_eq!(reported, bytes);
+    let files = rows(&["diskio", "--summary"], trace);
+    assert_eq!(
+        files
+            .iter()
+            .map(|row| number(row, "size_bytes"))
+            .sum::<i64>(),
+        bytes.values().sum::<i64>()
+    );
+    let faults = events("PageFault/HardFault");
+    let reported = rows(&["hardfault"], trace);
+    assert_eq!(
+        reported
+            .iter()
+            .map(|row| number(row, "size_bytes"))
+            .sum::<i64>(),
+        faults.iter().map(|e| field(e, "ByteCount")).sum::<i64>()
+    );
+
+    let samples = events("PerfInfo/SampledProfile");
+    let profile = rows(&["profile"], trace);
+    let of = |name: &str| {
+        let row = profile
+            .iter()
+            .find(|row| row["process_name"] == name)
+            .unwrap();
+        (number(row, "process_id"), number(row, "samples"))
+    };
+    let idle = samples.iter().filter(|e| field(e, "ThreadId") == 0).count();
+    assert_eq!(of("Idle"), (0, idle as i64));
+    let (id, counted) = of("Test.x64.exe");
+    let threads: Vec<i64> = [
+        "Thread/Start",
+        "Thread/DCStart",
+        "Thread/DCEnd",
+        "Thread/End",
+    ]
+    .iter()
+    .flat_map(|event| events(event))
+    .filter(|thread| field(thread, "ProcessId") == id)
+    .map(|thread| field(&thread, "TThreadId"))
+    .collect();
+    let expected = samples
+        .iter()
+        .filter(|e| threads.contains(&field(e, "ThreadId")))
+        .count();
+    assert_eq!(counted, expected as i64);
+}

@@ -1,0 +1,167 @@
+//! `laglab sql`: what it prints and writes, and how it refuses.
+#![cfg(feature = "sql")]
+
+mod program;
+
+use std::io::Write;
+use std::process::Stdio;
+
+use program::{json_lines, laglab, text};
+use serde_json::json;
+
+const TRACE: &str = "filtrace__etw.etl";
+
+/// Context switches that an independent reader counted in the trace.
+fn switches() -> u64 {
+    let truth = testdata::traces()
+        .into_iter()
+        .find(|(name, _)| name.ends_with(TRACE))
+        .expect("the trace has a truth")
+        .1;
+    let events = truth["kernel_events"].as_array().unwrap().iter();
+    let of = events.filter(|e| e["cls"] == "Thread" && e["opcode"] == 36);
+    of.map(|e| e["count"].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn answers_are_printed_in_every_format() {
+    let query = "SELECT count(*) AS n, NULL AS nothing, [1, 2] AS list, 'a,b' AS text, \
+                 18446744073709551615 AS big FROM context_switches";
+    let n = switches();
+    let values = |format: &str| text(&["sql", TRACE, query, "--format", format]);
+    assert_eq!(
+        values("csv"),
+        format!("n,nothing,list,text,big\n{n},,\"[1,2]\",\"a,b\",18446744073709551615\n")
+    );
+    let row = json!({
+        "n": n, "nothing": null, "list": [1, 2], "text": "a,b", "big": 18_446_744_073_709_551_615_u64
+    });
+    assert_eq!(json_lines(&["sql", "--json", TRACE, query]), [row]);
+    let table = values("table");
+    let mut lines = table.lines();
+    let words = |line: Option<&str>| -> Vec<String> {
+        let words = line.unwrap_or_default().split_whitespace();
+        words.map(str::to_owned).collect()
+    };
+    assert_eq!(words(lines.next()), ["n", "nothing", "list", "text", "big"]);
+    assert_eq!(
+        words(lines.next()),
+        [
+            &n.to_string(),
+            "NULL",
+            "[1,2]",
+            "a,b",
+            "18446744073709551615"
+        ]
+    );
+}
+
+#[test]
+fn files_hold_the_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, magic) in [("x.parquet", b"PAR1"), ("x.arrow", b"ARRO")] {
+        let path = folder.path().join(name);
+        let path = path.to_str().unwrap();
+        text(&["sql", TRACE, "SELECT * FROM processes", "-o", path]);
+        assert!(std::fs::read(path).unwrap().starts_with(magic), "{name}");
+    }
+    let path = folder.path().join("none.csv");
+    let outcome = laglab(&[
+        "sql",
+        TRACE,
+        "SELECT nothing at all",
+        "-o",
+        path.to_str().unwrap(),
+    ]);
+    assert_eq!(outcome.status.code(), Some(2));
+    assert!(
+        !path.exists(),
+        "a question without an answer leaves no file"
+    );
+}
+
+#[test]
+fn long_answers_say_what_is_left_out() {
+    let query = "SELECT time_ns FROM context_switches ORDER BY time_ns";
+    let short = text(&["sql", TRACE, query]);
+    // A heading, 200 rows, and what is missing.
+    assert_eq!(short.lines().count(), 202);
+    let missing = switches() - 200;
+    let said = short.lines().last().unwrap().replace(',', "");
+    assert!(said.contains(&format!("{missing} more rows")), "{said}");
+    let all = text(&["sql", TRACE, query, "--all"]);
+    assert_eq!(all.lines().count() as u64, switches() + 1);
+}
+
+#[test]
+fn statements_come_from_files_and_pipes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("questions.sql");
+    std::fs::write(&file, "SELECT 1 AS one;\n-- and\nSELECT 2 AS two;\n").unwrap();
+    let from_file = text(&["sql", TRACE, "-f", file.to_str().unwrap()]);
+    assert_eq!(from_file, "  one\n    1\n\n  two\n    2\n");
+
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_laglab"))
+        .args(["sql", TRACE])
+        .current_dir(testdata::path("etl"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"SELECT 3 AS three").unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "  three\n      3\n"
+    );
+}
+
+#[test]
+fn the_time_range_restricts_events() {
+    let count = |more: &[&str]| -> u64 {
+        let query = "SELECT count(*) AS n FROM context_switches";
+        let arguments = [&["sql", "--json", TRACE, query], more].concat();
+        json_lines(&arguments)[0]["n"].as_u64().unwrap()
+    };
+    let all = count(&[]);
+    let (early, late) = (count(&["--to", "500ms"]), count(&["--from", "500ms"]));
+    assert_eq!(all, switches());
+    assert_eq!(early + late, all);
+    assert!(early > 0 && late > 0);
+}
+
+#[test]
+fn separate_traces_are_told_apart() {
+    let other = "perfview__smallEtlFile.etl";
+    let query = "SELECT trace, count(*) AS n FROM processes GROUP BY trace ORDER BY trace";
+    let rows = json_lines(&["sql", "--json", "--separate", TRACE, other, query]);
+    let traces: Vec<_> = rows.iter().map(|row| row["trace"].clone()).collect();
+    assert_eq!(traces, [TRACE, other]);
+}
+
+#[test]
+fn what_cannot_be_answered_is_said_on_stderr_alone() {
+    for (arguments, said) in [
+        (
+            &["SELECT thread_idd FROM cpu_runs"][..],
+            "did you mean `thread_id`?",
+        ),
+        (&["SELECT * FROM procesess"], "did you mean `processes`?"),
+        (&["SELECT FROM WHERE x"], "this is no SQL"),
+        (
+            &["SELECT 1", "--from", "3", "--to", "2"],
+            "--from is later than --to",
+        ),
+        (&["SELECT 1", "--format", "csv", "--json"], "--json"),
+        (&["SELECT CAST('x' AS BIGINT) FROM processes"], "x"),
+        (&["-f", "no-such-file.sql"], "no-such-file.sql"),
+    ] {
+        let output = laglab(&[&["sql", TRACE], arguments].concat());
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+        assert!(error.contains(said), "{arguments:?}: {error}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}

@@ -1,0 +1,127 @@
+//! What scenarios do at moments (keys, focus, freezes, timer requests, marks) is in the tables made
+//! of providers' events.
+
+mod read_back;
+
+use read_back::{Run, run};
+use serde_json::Value;
+use tables::{InputKind, TimerRequestKind};
+
+/// Time in nanoseconds, process and value of the moments of a kind.
+fn moments(run: &Run, what: &str) -> Vec<(i64, Option<u32>, Option<u64>)> {
+    let number = |value: &Value| value.as_u64();
+    let list = run.truth["moments"].as_array().expect("moments");
+    (list.iter().filter(|moment| moment["what"] == what))
+        .map(|moment| {
+            (
+                moment["at_ns"].as_i64().expect("a time"),
+                number(&moment["process"]["id"]).map(|id| id as u32),
+                number(&moment["value"]),
+            )
+        })
+        .collect()
+}
+
+/// Times in the trace are those of the model, to the 100 ns of its clock.
+fn is_at(found: i64, expected: i64) -> bool {
+    found.abs_diff(expected) < 100
+}
+
+#[test]
+fn keys_and_focus_of_a_stall() {
+    let run = run("rank-stall", None);
+    let keys = moments(&run, "key");
+    let mut rows = Vec::new();
+    for input in &run.tables.input {
+        for row in 0..input.len() {
+            assert_eq!(input.kind.0[row], InputKind::KeyDown);
+            rows.push((input.time_ns[row], input.key_code.get(row)));
+        }
+    }
+    rows.sort_unstable();
+    assert_eq!(rows.len(), keys.len());
+    assert!(rows.len() > 10);
+    for ((time, code), (at, _, value)) in rows.into_iter().zip(keys) {
+        assert!(is_at(time, at));
+        assert_eq!(code.map(u64::from), value);
+    }
+
+    let changes = moments(&run, "focus");
+    let focus = &run.tables.focus;
+    // Whoever had the focus first had it when the trace began.
+    assert!(!focus.starts_at_event[0] && focus.start_ns[0] == 0);
+    assert!(is_at(focus.end_ns[0], changes[0].0));
+    // The idle process stands for nobody.
+    let somebodys = |change: &(i64, Option<u32>, Option<u64>)| change.1 != Some(0);
+    assert_eq!(
+        focus.len(),
+        1 + changes.iter().filter(|c| somebodys(c)).count()
+    );
+    let ends = changes[1..]
+        .iter()
+        .map(|change| Some(change.0))
+        .chain([None]);
+    let held = changes
+        .iter()
+        .zip(ends)
+        .filter(|(change, _)| somebodys(change));
+    for (row, ((at, process, _), end)) in (1..).zip(held) {
+        assert!(is_at(focus.start_ns[row], *at));
+        assert_eq!(focus.ends_at_event[row], end.is_some());
+        // The session outlives the model a little, for the rundown.
+        match end {
+            Some(end) => assert!(is_at(focus.end_ns[row], end)),
+            None => assert!(focus.end_ns[row] >= run.duration()),
+        }
+        assert_eq!(Some(focus.process_id[row]), *process);
+        let name = (focus.process_row.get(row))
+            .and_then(|row| run.tables.processes.image_name.get(row as usize));
+        assert!(name.is_some());
+    }
+    let marks: Vec<&str> = (run.tables.marks.iter().flat_map(|of| of.text.iter()))
+        .flatten()
+        .collect();
+    for told in ["lid closed", "lid opened"] {
+        assert!(marks.contains(&told), "{marks:?}");
+    }
+}
+
+#[test]
+fn a_frozen_process_is_frozen_from_freeze_to_thaw() {
+    let run = run("frozen", None);
+    let (freeze, thaw) = (moments(&run, "freeze")[0], moments(&run, "thaw")[0]);
+    let freezes = &run.tables.process_freezes;
+    assert_eq!(freezes.len(), 1);
+    assert!(is_at(freezes.start_ns[0], freeze.0));
+    assert!(is_at(freezes.end_ns[0], thaw.0));
+    assert_eq!(Some(freezes.process_id[0]), freeze.1);
+}
+
+#[test]
+fn timer_requests_and_whether_they_are_ignored() {
+    for name in ["timer-own", "timer-occluded"] {
+        let run = run(name, None);
+        let expected = moments(&run, "resolution");
+        assert!(!expected.is_empty());
+        let mut requests = Vec::new();
+        for table in &run.tables.timer_requests {
+            for row in 0..table.len() {
+                if table.kind.0[row] == TimerRequestKind::Request {
+                    let ns = table.resolution_ns.get(row).expect("known");
+                    let id = table.process_id.get(row);
+                    requests.push((table.time_ns[row], id, ns, table.ignored.get(row)));
+                }
+            }
+        }
+        requests.sort_unstable();
+        assert_eq!(requests.len(), expected.len());
+        for ((time, id, ns, ignored), (at, process, value)) in requests.into_iter().zip(expected) {
+            assert!(is_at(time, at));
+            assert_eq!(id, process);
+            assert_eq!(ns as u64, value.unwrap_or(0) * 100);
+            // Only Windows 11 says whether.
+            let build = run.truth["windows_build"].as_u64().expect("a build");
+            assert_eq!(ignored.is_some(), build >= 22_631, "{name}");
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! SQL over the tables of traces.
+//!
+//! A [`Session`] answers statements about one trace or several. Tables are made when a statement
+//! first names them, read by chunk and by column, and never held as a whole.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use sql::{Settings, NamedTrace, Session};
+//! use tables::{Cache, Options, Store};
+//!
+//! let store = Arc::new(Store::open(&["trace.etl".into()], Cache::Off)?);
+//! let trace = NamedTrace { name: "trace.etl".into(), store };
+//! let session = Session::new(vec![trace], Settings::default())?;
+//! for statement in sql::parse("SELECT * FROM cpu_by_process ORDER BY cpu_ns DESC")? {
+//!     let query = session.prepare(&statement, Options::default())?;
+//!     for batch in query.batches(&|| true)? {
+//!         println!("{} rows", batch?.num_rows());
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! This is the only crate that knows DataFusion; nothing of it shows.
+
+mod columns;
+mod error;
+mod functions;
+mod lookups;
+mod provider;
+mod reference;
+mod scan;
+mod session;
+mod statement;
+mod time_range;
+mod traces;
+mod views;
+
+pub use error::{Place, SqlError};
+pub use functions::{Symbols, function_signatures};
+pub use reference::reference;
+pub use session::{Batches, Query, Session, Settings};
+pub use statement::{Statement, parse};
+pub use traces::NamedTrace;
+pub use views::view_names;

@@ -1,0 +1,51 @@
+//! Addresses of Windows programs and drivers as functions, files and lines, on any system.
+//!
+//! A trace holds addresses, and of each module the identity of the PDB that describes it. This
+//! crate finds that PDB and asks it. What it reads does no I/O by itself: a [`SymbolPath`] says
+//! where a PDB may be, a driver such as [`Stores`] brings it, [`Pdb`] reads what it is handed.
+//!
+//! ```
+//! use symbols::write::{Function, write_pdb};
+//! use symbols::{PdbId, Stores, Symbolizer, in_store};
+//!
+//! // A PDB in a symbol store.
+//! let store = tempfile::tempdir()?;
+//! let id = PdbId::new("tiny.pdb", "9dc487da-0ef9-1033-4c4c-44205044422e".parse()?, 1)?;
+//! let file = store.path().join(in_store(&id));
+//! std::fs::create_dir_all(file.parent().unwrap())?;
+//! let functions = [Function { name: "TinyIsr".into(), rva: 0x1000, size: 0x80 }];
+//! std::fs::write(file, write_pdb(&id, "tiny.obj", &functions)?)?;
+//!
+//! // An address resolved with it.
+//! let path = format!("srv*{}", store.path().display()).parse()?;
+//! let mut symbolizer = Symbolizer::new(Stores::offline(path));
+//! let tiny = symbolizer.add(symbols::Module {
+//!     name: "tiny.sys".into(),
+//!     time_date_stamp: None,
+//!     size: None,
+//!     pdb: Some(id),
+//! });
+//! assert_eq!(symbolizer.name(tiny, 0x1010), "tiny.sys!TinyIsr+0x10");
+//! assert_eq!(symbolizer.name(tiny, 0x2000), "tiny.sys+0x2000");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Servers are asked with the feature `network`, and only by [`Stores`] that were told to.
+
+mod identity;
+mod name_cost;
+mod pdb;
+#[cfg(feature = "network")]
+mod server;
+mod stores;
+mod symbol_path;
+mod symbolizer;
+pub mod write;
+
+pub use identity::{Module, NotAFileName, PdbId};
+pub use pdb::{Frame, Location, Pdb, PdbError};
+pub use stores::Stores;
+pub use symbol_path::{Candidate, Form, Place, SymbolPath, SymbolPathError, in_store};
+pub use symbolizer::{
+    Attempt, Missing, ModuleId, NotFound, Outcome, PdbSource, Symbolizer, Unresolved,
+};

@@ -1,0 +1,165 @@
+//! The driver that goes to the places of a symbol path: folders, and servers where that is allowed.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use crate::PdbId;
+use crate::pdb::Pdb;
+#[cfg(feature = "network")]
+use crate::server::Servers;
+use crate::symbol_path::{Candidate, Form, Place, SymbolPath};
+use crate::symbolizer::{Attempt, NotFound, Outcome, PdbSource};
+
+/// Most that is read of a `file.ptr`, in bytes: more than any path has.
+const MAX_POINTER: u64 = 64 << 10;
+
+/// Finds PDBs in the places of a symbol path.
+#[derive(Debug)]
+pub struct Stores {
+    path: SymbolPath,
+    folders: Folders,
+    #[cfg(feature = "network")]
+    servers: Option<Servers>,
+}
+
+impl Stores {
+    /// Looks in the folders of the path, and asks none of its servers.
+    pub fn offline(path: SymbolPath) -> Stores {
+        Stores {
+            path,
+            folders: Folders::default(),
+            #[cfg(feature = "network")]
+            servers: None,
+        }
+    }
+
+    /// Also asks the servers of the path. What they have is kept in the first store before the
+    /// server that can be written; what they do not have is not asked for again.
+    #[cfg(feature = "network")]
+    pub fn online(path: SymbolPath) -> Stores {
+        Stores {
+            servers: Some(Servers::new()),
+            ..Stores::offline(path)
+        }
+    }
+
+    fn look(&mut self, candidate: &Candidate, id: &PdbId) -> Result<Pdb, Outcome> {
+        match &candidate.place {
+            Place::File { root, names } => {
+                let path = self.folders.find(root, names).ok_or(Outcome::Absent)?;
+                open_file(&path, root, candidate.form, id)
+            }
+            #[cfg(not(feature = "network"))]
+            Place::Url { .. } => Err(Outcome::NetworkNotAllowed),
+            #[cfg(feature = "network")]
+            Place::Url {
+                server,
+                url,
+                keep_in,
+            } => {
+                let servers = self.servers.as_mut().ok_or(Outcome::NetworkNotAllowed)?;
+                let wanted = crate::server::Wanted { server, url, id };
+                let pdb = servers.fetch(&wanted, candidate.form, keep_in)?;
+                self.folders = Folders::default();
+                Ok(pdb)
+            }
+        }
+    }
+}
+
+impl PdbSource for Stores {
+    fn find(&mut self, id: &PdbId) -> Result<Pdb, NotFound> {
+        let mut attempts: Vec<Attempt> = Vec::new();
+        for candidate in self.path.candidates(id) {
+            let outcome = match self.look(&candidate, id) {
+                Ok(pdb) => return Ok(pdb),
+                Err(outcome) => outcome,
+            };
+            let place = match (&candidate.place, &outcome) {
+                (Place::File { root, names }, Outcome::Refused(_) | Outcome::Failed(_)) => {
+                    let file: PathBuf = names.iter().collect();
+                    root.join(file).display().to_string()
+                }
+                (Place::File { root, .. }, _) => root.display().to_string(),
+                (Place::Url { server, .. }, _) => server.clone(),
+            };
+            // A place is asked for several forms: it is enough to say once what it has not.
+            if attempts.last().is_none_or(|last| last.place != place) {
+                attempts.push(Attempt { place, outcome });
+            }
+        }
+        Err(NotFound { attempts })
+    }
+}
+
+/// Opens the PDB that a store below `root` has at `path`.
+fn open_file(path: &Path, root: &Path, form: Form, id: &PdbId) -> Result<Pdb, Outcome> {
+    let failed = |error: io::Error| Outcome::Failed(error.to_string());
+    let file = File::open(path).map_err(failed)?;
+    match form {
+        Form::Plain => Ok(Pdb::open(file, id)?),
+        Form::Compressed => {
+            let mut expanded = tempfile::tempfile().map_err(failed)?;
+            expand(file, &mut expanded).map_err(failed)?;
+            Ok(Pdb::open(expanded, id)?)
+        }
+        Form::Pointer => {
+            let mut text = String::new();
+            let read = file.take(MAX_POINTER).read_to_string(&mut text);
+            read.map_err(failed)?;
+            let text = text.trim().trim_start_matches('\u{feff}');
+            match text.strip_prefix("MSG:") {
+                Some(message) => Err(Outcome::Failed(message.trim().to_owned())),
+                None => {
+                    let target = root.join(text.strip_prefix("PATH:").unwrap_or(text));
+                    let named =
+                        |error| Outcome::Failed(format!("leads to {}: {error}", target.display()));
+                    Ok(Pdb::open(File::open(&target).map_err(named)?, id)?)
+                }
+            }
+        }
+    }
+}
+
+/// Expands the cabinet that a store holds a file in.
+pub(crate) fn expand(cabinet: File, expanded: &mut (impl Write + Seek)) -> io::Result<()> {
+    etl::expand_cabinet(BufReader::new(cabinet), expanded)
+}
+
+/// The names in folders, without regard to case: stores come from systems where it does not count.
+#[derive(Debug, Default)]
+struct Folders {
+    /// By folder: names in it by their lower case.
+    listed: HashMap<PathBuf, HashMap<String, OsString>>,
+}
+
+impl Folders {
+    /// The file to which names lead from `root`.
+    fn find(&mut self, root: &Path, names: &[String]) -> Option<PathBuf> {
+        let mut path = root.to_owned();
+        for name in names {
+            let exact = path.join(name);
+            path = match exact.exists() {
+                true => exact,
+                false => {
+                    let other = self.list(&path).get(&name.to_lowercase())?.clone();
+                    path.join(other)
+                }
+            };
+        }
+        path.is_file().then_some(path)
+    }
+
+    fn list(&mut self, folder: &Path) -> &HashMap<String, OsString> {
+        self.listed.entry(folder.to_owned()).or_insert_with(|| {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            let names = entries.map(|entry| entry.file_name());
+            names
+                .map(|name| (name.to_string_lossy().to_lowercase(), name))
+                .collect()
+        })
+    }
+}

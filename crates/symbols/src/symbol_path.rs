@@ -1,0 +1,339 @@
+//! Symbol paths, as `_NT_SYMBOL_PATH` holds them, and the places they name for a PDB.
+//!
+//! Nothing here reads a file or asks a server: a [`SymbolPath`] gives [`Candidate`]s, and a driver
+//! such as [`Stores`](crate::Stores) goes there.
+//!
+//! The syntax is that of [Microsoft's symbol path][1] and [symbol stores][2].
+//!
+//! [1]: https://learn.microsoft.com/windows-hardware/drivers/debugger/symbol-path
+//! [2]: https://learn.microsoft.com/windows-hardware/drivers/debugger/advanced-symsrv-use
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use crate::PdbId;
+
+/// Where to look for symbols, in this order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SymbolPath {
+    elements: Vec<Element>,
+}
+
+/// One part of a symbol path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Element {
+    /// A folder with PDBs in it, or a symbol store.
+    Folder(PathBuf),
+    /// `cache*folder`: a store that also keeps what later elements download.
+    Cache(PathBuf),
+    /// `srv*store*store*…`: each store also keeps what those behind it download.
+    Chain(Vec<Store>),
+}
+
+/// A symbol store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Store {
+    Folder(PathBuf),
+    /// By the address of its root, without a slash at the end.
+    Server(String),
+}
+
+/// A place where a PDB may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Where.
+    pub place: Place,
+    /// What is there, if anything.
+    pub form: Form,
+}
+
+/// Where a [`Candidate`] is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A file below a folder.
+    File {
+        /// The folder that the symbol path names.
+        root: PathBuf,
+        /// The way from there, a name each. Stores are made on systems where case does not matter.
+        names: Vec<String>,
+    },
+    /// A file of a symbol server.
+    Url {
+        /// Address of the server's root, as the symbol path names it.
+        server: String,
+        /// Address of the file.
+        url: String,
+        /// Stores to keep it in: the first that can be written.
+        keep_in: Vec<PathBuf>,
+    },
+}
+
+/// How a store holds a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As it is.
+    Plain,
+    /// In a cabinet, under its name with `_` as its last letter.
+    Compressed,
+    /// As a `file.ptr`, whose text is `PATH:` and the file's path.
+    Pointer,
+}
+
+/// A symbol path that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SymbolPathError {
+    /// A chain without a store.
+    #[error(
+        "`{0}` in the symbol path names no store: expected `srv*FOLDER` or `srv*CACHE*https://SERVER`"
+    )]
+    NoStore(String),
+    /// Stores behind a server: what they have could not be kept there.
+    #[error("`{0}` in the symbol path has a store behind a server: a server can only be the last")]
+    ServerNotLast(String),
+    /// Something before `*` that is none of the known words.
+    #[error(
+        "`{0}` in the symbol path is none of `FOLDER`, `srv*…`, `symsrv*DLL*…` and `cache*FOLDER`"
+    )]
+    Unknown(String),
+}
+
+impl FromStr for SymbolPath {
+    type Err = SymbolPathError;
+
+    /// Reads elements separated by `;`. What names the debugger's own default store (an empty
+    /// store, as in `srv**https://…`, or `cache*` alone) is left out: there is no debugger here.
+    fn from_str(text: &str) -> Result<SymbolPath, SymbolPathError> {
+        let mut elements = Vec::new();
+        for element in text.split(';').map(str::trim).filter(|e| !e.is_empty()) {
+            let mut parts = element.split('*').map(str::trim);
+            let first = parts.next().unwrap_or_default();
+            if !element.contains('*') {
+                elements.push(match store(first) {
+                    Store::Folder(folder) => Element::Folder(folder),
+                    server => Element::Chain(vec![server]),
+                });
+                continue;
+            }
+            match first.to_ascii_lowercase().as_str() {
+                "cache" => {
+                    let folders = parts.filter(|part| !part.is_empty()).map(PathBuf::from);
+                    elements.extend(folders.map(Element::Cache));
+                    continue;
+                }
+                "srv" => {}
+                // The DLL that would do the work.
+                "symsrv" => drop(parts.next()),
+                _ => return Err(SymbolPathError::Unknown(element.to_owned())),
+            }
+            let stores: Vec<Store> = parts.filter(|part| !part.is_empty()).map(store).collect();
+            let Some((_, before)) = stores.split_last() else {
+                return Err(SymbolPathError::NoStore(element.to_owned()));
+            };
+            if before.iter().any(|store| matches!(store, Store::Server(_))) {
+                return Err(SymbolPathError::ServerNotLast(element.to_owned()));
+            }
+            elements.push(Element::Chain(stores));
+        }
+        Ok(SymbolPath { elements })
+    }
+}
+
+fn store(text: &str) -> Store {
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme);
+    let is_server =
+        scheme.is_some_and(|s| s.eq_ignore_ascii_case("https") || s.eq_ignore_ascii_case("http"));
+    match is_server {
+        true => Store::Server(text.trim_end_matches('/').to_owned()),
+        false => Store::Folder(PathBuf::from(text)),
+    }
+}
+
+impl SymbolPath {
+    /// Whether it names no place at all.
+    pub fn is_empty(&self) -> bool {
+        self.elements.is_empty()
+    }
+
+    /// Where a PDB may be, in the order to look.
+    ///
+    /// In a store that is `name.pdb/KEY/name.pdb`, below a folder of the name's first two letters
+    /// where the store is a large, two-tier one. A plain folder may also have it in itself.
+    pub fn candidates(&self, id: &PdbId) -> Vec<Candidate> {
+        let mut candidates = Vec::new();
+        let mut caches: Vec<PathBuf> = Vec::new();
+        for element in &self.elements {
+            match element {
+                Element::Folder(root) => {
+                    candidates.push(Candidate {
+                        place: Place::File {
+                            root: root.clone(),
+                            names: vec![id.name().to_owned()],
+                        },
+                        form: Form::Plain,
+                    });
+                    in_folder(root, id, &mut candidates);
+                }
+                Element::Cache(root) => {
+                    in_folder(root, id, &mut candidates);
+                    caches.push(root.clone());
+                }
+                Element::Chain(stores) => {
+                    let mut keep_in = caches.clone();
+                    for store in stores {
+                        match store {
+                            Store::Folder(root) => {
+                                in_folder(root, id, &mut candidates);
+                                keep_in.push(root.clone());
+                            }
+                            Store::Server(root) => on_server(root, id, &keep_in, &mut candidates),
+                        }
+                    }
+                }
+            }
+        }
+        candidates
+    }
+}
+
+/// Where a symbol store keeps a PDB, from the store's root: `name.pdb/KEY/name.pdb`.
+pub fn in_store(id: &PdbId) -> PathBuf {
+    beside(id, id.name()).iter().collect()
+}
+
+/// The way from a store's root to a file beside a PDB, or to the PDB itself.
+fn beside(id: &PdbId, file: &str) -> [String; 3] {
+    [id.name().to_owned(), id.key(), file.to_owned()]
+}
+
+/// The name that a compressed file has.
+fn compressed(name: &str) -> String {
+    let mut name = name.to_owned();
+    name.pop();
+    name.push('_');
+    name
+}
+
+fn in_folder(root: &Path, id: &PdbId, candidates: &mut Vec<Candidate>) {
+    let tier: String = id.name().chars().take(2).collect();
+    for prefix in [None, Some(tier)] {
+        for (form, file) in [
+            (Form::Plain, id.name().to_owned()),
+            (Form::Compressed, compressed(id.name())),
+            (Form::Pointer, "file.ptr".to_owned()),
+        ] {
+            let names = prefix.iter().cloned().chain(beside(id, &file));
+            candidates.push(Candidate {
+                place: Place::File {
+                    root: root.to_owned(),
+                    names: names.collect(),
+                },
+                form,
+            });
+        }
+    }
+}
+
+/// Servers are asked in one layout and follow pointers themselves.
+fn on_server(root: &str, id: &PdbId, keep_in: &[PathBuf], candidates: &mut Vec<Candidate>) {
+    for (form, file) in [
+        (Form::Plain, id.name().to_owned()),
+        (Form::Compressed, compressed(id.name())),
+    ] {
+        let path: Vec<String> = beside(id, &file)
+            .iter()
+            .map(|name| percent_encoded(name))
+            .collect();
+        candidates.push(Candidate {
+            place: Place::Url {
+                server: root.to_owned(),
+                url: format!("{root}/{}", path.join("/")),
+                keep_in: keep_in.to_owned(),
+            },
+            form,
+        });
+    }
+}
+
+/// A name as a part of an address: all but the unreserved characters of RFC 3986 as their bytes.
+fn percent_encoded(name: &str) -> String {
+    let mut encoded = String::new();
+    for byte in name.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                encoded.push(byte.into());
+            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(path: &str) -> Vec<String> {
+        let guid = "9dc487da-0ef9-1033-4c4c-44205044422e".parse().unwrap();
+        let id = PdbId::new("ab c.pdb", guid, 1).unwrap();
+        let path: SymbolPath = path.parse().unwrap();
+        let shown = |candidate: Candidate| match candidate.place {
+            Place::File { root, names } => format!("{}|{}", root.display(), names.join("/")),
+            Place::Url { url, keep_in, .. } => format!("{url} -> {keep_in:?}"),
+        };
+        path.candidates(&id).into_iter().map(shown).collect()
+    }
+
+    const KEY: &str = "9DC487DA0EF910334C4C44205044422E1";
+
+    #[test]
+    fn a_store_has_two_layouts_and_three_forms() {
+        let expected = [
+            format!("s|ab c.pdb/{KEY}/ab c.pdb"),
+            format!("s|ab c.pdb/{KEY}/ab c.pd_"),
+            format!("s|ab c.pdb/{KEY}/file.ptr"),
+            format!("s|ab/ab c.pdb/{KEY}/ab c.pdb"),
+            format!("s|ab/ab c.pdb/{KEY}/ab c.pd_"),
+            format!("s|ab/ab c.pdb/{KEY}/file.ptr"),
+        ];
+        assert_eq!(places("srv*s"), expected);
+        assert_eq!(places("symsrv*symsrv.dll*s"), expected);
+        assert_eq!(places("cache*s;"), expected);
+        assert_eq!(places(" s ")[0], "s|ab c.pdb");
+        assert_eq!(places("s")[1..], expected);
+    }
+
+    #[test]
+    fn what_servers_have_is_kept_in_the_stores_before_them() {
+        let found = places("cache*c;SRV*l1*l2*https://example.com/symbols/;plain");
+        let server: Vec<_> = found.iter().filter(|p| p.starts_with("https")).collect();
+        let keep = r#"["c", "l1", "l2"]"#;
+        assert_eq!(
+            server,
+            [
+                &format!("https://example.com/symbols/ab%20c.pdb/{KEY}/ab%20c.pdb -> {keep}"),
+                &format!("https://example.com/symbols/ab%20c.pdb/{KEY}/ab%20c.pd_ -> {keep}"),
+            ]
+        );
+        let order: Vec<&str> = found.iter().map(|p| p.split('|').next().unwrap()).collect();
+        assert!(order.iter().position(|p| *p == "c") < order.iter().position(|p| *p == "l1"));
+        assert_eq!(order.last(), Some(&"plain"));
+        assert_eq!(
+            places("srv**https://example.com")[0].split(" -> ").last(),
+            Some("[]")
+        );
+    }
+
+    #[test]
+    fn what_is_no_symbol_path_is_told() {
+        use SymbolPathError::*;
+        for (path, error) in [
+            ("srv*", NoStore("srv*".into())),
+            ("a;symsrv*symsrv.dll", NoStore("symsrv*symsrv.dll".into())),
+            ("x*y", Unknown("x*y".into())),
+            ("srv*http://a*b", ServerNotLast("srv*http://a*b".into())),
+        ] {
+            assert_eq!(path.parse::<SymbolPath>(), Err(error));
+        }
+        assert!(" ; ;".parse::<SymbolPath>().unwrap().is_empty());
+    }
+}

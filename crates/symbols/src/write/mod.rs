@@ -1,0 +1,283 @@
+//! Writes PDBs: small but whole ones, that say where functions are and nothing else.
+//!
+//! For programs whose functions are made up, so that what resolves addresses can be tried on them
+//! from end to end. A PDB written here has one compiland, one code section, and for each function a
+//! procedure and a public symbol, with the hash tables that debuggers find names by. Its layout is
+//! that of [LLVM's documentation] of the format and of [Microsoft's own sources].
+//!
+//! [LLVM's documentation]: https://llvm.org/docs/PDB/index.html
+//! [Microsoft's own sources]: https://github.com/microsoft/microsoft-pdb
+
+mod container;
+mod name_table;
+
+use etl::write::Payload;
+
+use crate::PdbId;
+use container::container;
+use name_table::{Public, name_table};
+
+/// Where code begins: sections are aligned so, and the first page of an image is its headers.
+const PAGE: u32 = 0x1000;
+
+/// Streams of the file. The first five have their numbers by definition, and that of the old
+/// directory is empty.
+const SECTION_HEADERS: u16 = 5;
+const SYMBOL_RECORDS: u16 = 6;
+const PUBLICS: u16 = 7;
+const GLOBALS: u16 = 8;
+const COMPILAND: u16 = 9;
+const NO_STREAM: u16 = 0xFFFF;
+
+/// The only section, by number from 1.
+const CODE_SECTION: u16 = 1;
+
+/// Longest name of a function, in bytes: a record has at most 64 KiB.
+const MAX_NAME: usize = 0xFF00;
+
+/// A function of a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// Its address relative to the module's base.
+    pub rva: u32,
+    /// Its size in bytes.
+    pub size: u32,
+}
+
+/// Functions that no PDB can describe.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WriteError {
+    /// It lies in the image's headers, past the end of the address space, or on the one before, or
+    /// is empty.
+    #[error(
+        "the function `{name}` cannot be {size} bytes at {rva:#x}: functions have bytes, lie past \
+         0xfff, and none on another"
+    )]
+    Place {
+        /// The function.
+        name: String,
+        /// Its address.
+        rva: u32,
+        /// Its size.
+        size: u32,
+    },
+    /// Its name is empty, has a NUL in it, or is too long.
+    #[error("a function's name has {0} bytes, or a NUL in it: expected 1 to {MAX_NAME}, none 0")]
+    Name(usize),
+}
+
+/// A PDB with this identity that describes the functions. `compiland` names what they were compiled
+/// from.
+///
+/// # Errors
+/// If a function has a name or a place that cannot be.
+pub fn write_pdb(
+    id: &PdbId,
+    compiland: &str,
+    functions: &[Function],
+) -> Result<Vec<u8>, WriteError> {
+    let mut functions: Vec<&Function> = functions.iter().collect();
+    functions.sort_by_key(|function| function.rva);
+    let mut end = PAGE;
+    for Function { name, rva, size } in &functions {
+        if name.is_empty() || name.len() > MAX_NAME || name.contains('\0') {
+            return Err(WriteError::Name(name.len()));
+        }
+        let after = rva.checked_add(*size).filter(|_| *rva >= end && *size > 0);
+        end = after.ok_or_else(|| WriteError::Place {
+            name: name.clone(),
+            rva: *rva,
+            size: *size,
+        })?;
+    }
+    // Offsets in the file are those in its section, which begins where code does.
+    let section_size = end - PAGE;
+    let mut symbols = Payload::new();
+    let mut publics = Vec::new();
+    let mut compiland_symbols = Payload::new();
+    compiland_symbols.u32(4); // CV_SIGNATURE_C13
+    for function in &functions {
+        publics.push(Public {
+            name: &function.name,
+            record: symbols.len() as u32,
+        });
+        public(&mut symbols, function);
+        procedure(&mut compiland_symbols, function);
+    }
+    let symbol_bytes = compiland_symbols.len() as u32;
+    compiland_symbols.u32(0); // no references to global symbols
+    let debug = debug_information(id.age(), compiland, symbol_bytes, section_size);
+    Ok(container(&[
+        Payload::new(),
+        information(id),
+        no_types(),
+        debug,
+        no_types(),
+        section_header(section_size),
+        symbols,
+        public_symbols(&publics),
+        name_table(&[]),
+        compiland_symbols,
+    ]))
+}
+
+/// The stream that identifies the PDB.
+fn information(id: &PdbId) -> Payload {
+    const VC70: u32 = 20_000_404;
+    const HAS_ID_STREAM: u32 = 20_140_508; // a feature, by the version that brought it
+    let mut stream = Payload::new();
+    stream.u32(VC70).u32(0).u32(id.age()).guid(id.guid());
+    // Named streams: no bytes of names, and a hash table of none in 1 place.
+    stream.u32(0).u32(0).u32(1).u32(0).u32(0).u32(0);
+    stream.u32(HAS_ID_STREAM);
+    stream
+}
+
+/// A stream of types, or of ids, without any.
+fn no_types() -> Payload {
+    const V80: u32 = 20_040_203;
+    const HEADER_SIZE: u32 = 56;
+    const FIRST: u32 = 0x1000;
+    let mut stream = Payload::new();
+    stream
+        .u32(V80)
+        .u32(HEADER_SIZE)
+        .u32(FIRST)
+        .u32(FIRST)
+        .u32(0);
+    stream.u16(NO_STREAM).u16(NO_STREAM);
+    stream.u32(4).u32(0x3FFFF); // size of hashes, number of their buckets
+    stream.bytes(&[0; 24]); // three empty tables
+    stream
+}
+
+/// The DBI stream: which streams describe what, compilands, and which code is whose.
+fn debug_information(age: u32, compiland: &str, symbol_bytes: u32, section_size: u32) -> Payload {
+    const V70: u32 = 19_990_903;
+    const CONTRIBUTIONS_V60: u32 = 0xeffe_0000 + 19_970_605;
+    const AMD64: u16 = 0x8664;
+    let mut contribution = Payload::new();
+    contribution
+        .u16(CODE_SECTION)
+        .u16(0)
+        .u32(0)
+        .u32(section_size);
+    contribution.u32(CODE).u16(0).u16(0).u32(0).u32(0);
+
+    let mut compilands = Payload::new();
+    compilands.u32(0).bytes(&contribution).u16(0).u16(COMPILAND);
+    compilands.u32(symbol_bytes).u32(0).u32(0); // no line numbers of either kind
+    compilands.u16(0).u16(0).u32(0).u32(0).u32(0); // no source files
+    compilands.utf8_z(compiland).utf8_z(compiland);
+    align(&mut compilands);
+
+    let mut contributions = Payload::new();
+    contributions.u32(CONTRIBUTIONS_V60).bytes(&contribution);
+
+    let mut sources = Payload::new();
+    sources.u16(1).u16(0).u16(0).u16(0); // one compiland, no file
+
+    // Names of files that "edit and continue" knows: one that is empty, padded, which compilands
+    // refer to, and its hash table.
+    let mut names = Payload::new();
+    names.u32(0xEFFE_EFFE).u32(1).u32(4).u32(0);
+    names.u32(1).u32(0).u32(0);
+
+    let mut others = Payload::new();
+    for kind in 0..11 {
+        others.u16(if kind == 5 {
+            SECTION_HEADERS
+        } else {
+            NO_STREAM
+        });
+    }
+
+    let mut stream = Payload::new();
+    stream.u32(u32::MAX).u32(V70).u32(age).u16(GLOBALS);
+    stream.u16(0x8000 | 14 << 8); // as if by a linker of version 14
+    stream.u16(PUBLICS).u16(0).u16(SYMBOL_RECORDS).u16(0);
+    stream.u32(compilands.len() as u32);
+    stream.u32(contributions.len() as u32).u32(0);
+    stream.u32(sources.len() as u32).u32(0).u32(0);
+    stream.u32(others.len() as u32).u32(names.len() as u32);
+    stream.u16(0).u16(AMD64).u32(0);
+    for part in [compilands, contributions, sources, names, others] {
+        stream.bytes(&part);
+    }
+    stream
+}
+
+/// IMAGE_SCN_CNT_CODE, IMAGE_SCN_MEM_EXECUTE and IMAGE_SCN_MEM_READ.
+const CODE: u32 = 0x6000_0020;
+
+/// The IMAGE_SECTION_HEADER of the code.
+fn section_header(size: u32) -> Payload {
+    let mut header = Payload::new();
+    header.bytes(b".text\0\0\0").u32(size).u32(PAGE);
+    header.u32(size).u32(PAGE).u32(0).u32(0).u32(0).u32(CODE);
+    header
+}
+
+/// S_PUB32: a name at an address.
+fn public(stream: &mut Payload, function: &Function) {
+    const S_PUB32: u16 = 0x110E;
+    const IS_FUNCTION: u32 = 2;
+    let mut record = Payload::new();
+    record
+        .u32(IS_FUNCTION)
+        .u32(function.rva - PAGE)
+        .u16(CODE_SECTION);
+    record.utf8_z(&function.name);
+    push(stream, S_PUB32, &record);
+}
+
+/// S_GPROC32 and its S_END: a name at a range of addresses.
+fn procedure(stream: &mut Payload, function: &Function) {
+    const S_GPROC32: u16 = 0x1110;
+    const S_END: u16 = 0x0006;
+    /// Of the record before its name, with its head.
+    const FIXED: usize = 39;
+    let end = stream.len() + (FIXED + function.name.len() + 1).next_multiple_of(4);
+    let mut record = Payload::new();
+    record.u32(0).u32(end as u32).u32(0); // in none, ends there, next unknown
+    record.u32(function.size).u32(0).u32(function.size);
+    record
+        .u32(0)
+        .u32(function.rva - PAGE)
+        .u16(CODE_SECTION)
+        .u8(0);
+    record.utf8_z(&function.name);
+    push(stream, S_GPROC32, &record);
+    debug_assert_eq!(stream.len(), end);
+    push(stream, S_END, &Payload::new());
+}
+
+/// Appends a symbol record: its size without that field, its kind, its fields, and padding.
+fn push(stream: &mut Payload, kind: u16, fields: &Payload) {
+    let size = (4 + fields.len()).next_multiple_of(4) - 2;
+    stream.u16(size as u16).u16(kind).bytes(fields);
+    align(stream);
+}
+
+/// Fills up to a multiple of 4.
+fn align(bytes: &mut Payload) {
+    while !bytes.len().is_multiple_of(4) {
+        bytes.u8(0);
+    }
+}
+
+/// The stream that leads from names and from addresses to public symbols, which are in the order of
+/// their addresses.
+fn public_symbols(publics: &[Public<'_>]) -> Payload {
+    let names = name_table(publics);
+    let mut stream = Payload::new();
+    stream.u32(names.len() as u32).u32(4 * publics.len() as u32);
+    stream.bytes(&[0; 20]); // no thunks
+    stream.bytes(&names);
+    for public in publics {
+        stream.u32(public.record);
+    }
+    stream
+}

@@ -1,0 +1,29 @@
+//! A pretend driver: a DPC, and what is inlined. `unsafe` for exported names and volatile access.
+#![no_std]
+#![no_main]
+#![allow(non_snake_case)]
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    loop {}
+}
+
+#[inline(always)]
+fn count_up(counter: *mut u64) -> u64 {
+    unsafe {
+        let before = counter.read_volatile(); // line 14: inlined
+        counter.write_volatile(before + 1);
+        before
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "system" fn TinyDpcRoutine(context: *mut u64) -> u64 {
+    let before = count_up(context); // line 22: calls what is inlined
+    before.rotate_left(7)
+}
+
+#[unsafe(no_mangle)]
+pub extern "system" fn DriverEntry(driver: *mut u64) -> u64 {
+    TinyDpcRoutine(driver) ^ 0x51
+}

@@ -1,0 +1,87 @@
+//! PDBs that we wrote, as an independent reader sees them.
+
+use std::io::Cursor;
+
+use etl::Guid;
+use symbols::write::{Function, WriteError, write_pdb};
+use symbols::{Pdb, PdbId};
+use testdata::Rng;
+
+fn id() -> PdbId {
+    PdbId::new("made.pdb", Guid::new(1, 2, 3, [4; 8]), 7).unwrap()
+}
+
+fn function(name: &str, rva: u32, size: u32) -> Function {
+    let name = name.to_owned();
+    Function { name, rva, size }
+}
+
+#[test]
+fn every_address_of_a_function_is_found() {
+    let mut rng = Rng(11);
+    for count in [0, 1, 2, 5000] {
+        let mut rva = 0x1000;
+        let functions: Vec<Function> = (0..count)
+            .map(|n| {
+                let size = 1 + rng.below(600) as u32;
+                let function = function(&format!("Module{n}::ƒ<{n}>"), rva, size);
+                rva += size;
+                function
+            })
+            .collect();
+        let bytes = write_pdb(&id(), "made.obj", &functions).unwrap();
+        assert_eq!(bytes.len() % 4096, 0);
+        let pdb = Pdb::open(Cursor::new(bytes), &id()).unwrap();
+        for Function { name, rva, size } in &functions {
+            for rva in [*rva, rva + size / 2, rva + size - 1] {
+                let found = pdb.locate(rva).unwrap().unwrap();
+                assert_eq!(found.frames[0].function.as_ref(), Some(name));
+                assert!(found.function_rva <= rva);
+            }
+        }
+        assert_eq!(pdb.locate(0xFFF).unwrap(), None);
+        assert_eq!(pdb.locate(rva).unwrap(), None);
+    }
+}
+
+#[test]
+fn large_ones_leave_out_the_pages_of_the_map() {
+    // More than the 4096 pages after which the map of free pages has two more.
+    let functions: Vec<Function> = (0..300)
+        .map(|n| function(&format!("{n}{}", "x".repeat(60_000)), 0x1000 + n * 16, 16))
+        .collect();
+    let bytes = write_pdb(&id(), "made.obj", &functions).unwrap();
+    assert!(bytes.len() > 2 * 4096 * 4096);
+    let pdb = Pdb::open(Cursor::new(bytes), &id()).unwrap();
+    for Function { name, rva, .. } in &functions {
+        let found = pdb.locate(rva + 3).unwrap().unwrap();
+        assert!(found.frames[0].function.as_ref() == Some(name));
+    }
+}
+
+#[test]
+fn decorated_names_are_made_readable() {
+    // From the documentation of Microsoft's compiler on decorated names.
+    let functions = [function("?calc@@YAHXZ", 0x1000, 8)];
+    let bytes = write_pdb(&id(), "made.obj", &functions).unwrap();
+    let pdb = Pdb::open(Cursor::new(bytes), &id()).unwrap();
+    let found = pdb.locate(0x1004).unwrap().unwrap();
+    assert_eq!(found.frames[0].function.as_deref(), Some("calc"));
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let write = |functions: &[Function]| write_pdb(&id(), "made.obj", functions);
+    for functions in [
+        vec![function("in the headers", 0xFF0, 16)],
+        vec![function("empty", 0x1000, 0)],
+        vec![function("past the end", u32::MAX, 1)],
+        vec![function("a", 0x1000, 17), function("on it", 0x1010, 16)],
+    ] {
+        assert!(matches!(write(&functions), Err(WriteError::Place { .. })));
+    }
+    for name in ["", "a\0b", &"x".repeat(0xFF01)] {
+        let error = WriteError::Name(name.len());
+        assert_eq!(write(&[function(name, 0x1000, 1)]), Err(error));
+    }
+}

@@ -1,0 +1,305 @@
+//! Packets of pcapng and pcap files.
+
+use std::fs::File;
+use std::io::{Cursor, Read};
+use std::path::{Path, PathBuf};
+
+use etl::Trace;
+use etl::write::{Session, Writer};
+use pcap_parser::pcapng::{Block, EnhancedPacketBlock, InterfaceDescriptionBlock, OptionCode};
+use pcap_parser::traits::PcapNGPacketBlock;
+use pcap_parser::{PcapBlockOwned, PcapError, create_reader};
+
+use crate::frame::Link;
+use crate::packets::{Direction, Packet, PacketSource};
+use crate::schema::Rows;
+use crate::{Packets, StoreError};
+
+/// A capture file cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CaptureError {
+    /// The file cannot be read.
+    #[error("{}: {error}", file.display())]
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// Not even its begin is one of a capture.
+    #[error("{}: not a pcapng or pcap file", file.display())]
+    NotACapture {
+        /// The file.
+        file: PathBuf,
+    },
+}
+
+/// What the files begin with: pcapng, and pcap with micro- or nanoseconds in either byte order.
+const MAGICS: [[u8; 4]; 5] = [
+    [0x0A, 0x0D, 0x0D, 0x0A],
+    [0xD4, 0xC3, 0xB2, 0xA1],
+    [0xA1, 0xB2, 0xC3, 0xD4],
+    [0x4D, 0x3C, 0xB2, 0xA1],
+    [0xA1, 0xB2, 0x3C, 0x4D],
+];
+
+/// Whether a file begins as a capture does; one that cannot be read does not.
+fn is_capture(file: &Path) -> bool {
+    let mut magic = [0; 4];
+    let read = File::open(file).and_then(|mut file| file.read_exact(&mut magic));
+    read.is_ok() && MAGICS.contains(&magic)
+}
+
+/// First room for a block, in bytes, and the largest block that is read.
+const BLOCK: usize = 1 << 16;
+const LARGEST_BLOCK: usize = 16 << 20;
+
+/// Nanoseconds from 1601 to 1970.
+const UNIX_EPOCH_NS: i128 = 11_644_473_600_000_000_000;
+
+/// A trace, and the captures of packets beside it.
+pub(crate) struct Opened {
+    pub(crate) trace: Trace,
+    pub(crate) captures: Vec<PathBuf>,
+}
+
+/// Opens what the files make together.
+///
+/// # Errors
+/// If they cannot be read or are no trace.
+pub(crate) fn open(files: &[PathBuf]) -> Result<Opened, StoreError> {
+    let (captures, logs): (Vec<PathBuf>, Vec<PathBuf>) =
+        files.iter().cloned().partition(|file| is_capture(file));
+    let trace = match logs.is_empty() && !captures.is_empty() {
+        true => trace_of(&captures)?,
+        false => etl::open(&logs)?,
+    };
+    Ok(Opened { trace, captures })
+}
+
+/// The packets of all captures, in the order of time; times count from the trace's start, by UTC.
+/// Reading a file ends at the first block that makes no sense: what was read until there is sound.
+///
+/// # Errors
+/// If a file cannot be read or is no capture.
+pub(crate) fn read(files: &[PathBuf], trace: &Trace) -> Result<Packets, CaptureError> {
+    let origin_ns = i128::from(trace.clock().origin_filetime()) * 100 - UNIX_EPOCH_NS;
+    let mut rows = Packets::default();
+    for file in files {
+        walk(file, &mut |packet, unix_ns| {
+            let since = unix_ns - origin_ns;
+            let time_ns = since.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+            rows.push(&Packet { time_ns, ..packet });
+            true
+        })?;
+    }
+    Rows::sort(&mut rows);
+    Ok(rows)
+}
+
+/// A trace without events, for captures that stand alone: its time begins with their first packet.
+///
+/// # Errors
+/// If a file cannot be read or is no capture.
+fn trace_of(files: &[PathBuf]) -> Result<Trace, CaptureError> {
+    let (mut first, mut last) = (i128::MAX, i128::MIN);
+    for file in files {
+        walk(file, &mut |_, unix_ns| {
+            first = first.min(unix_ns);
+            last = last.max(unix_ns);
+            true
+        })?;
+    }
+    // The greatest FILETIME that Windows takes; captures have no business beyond it either.
+    let filetime =
+        |unix_ns: i128| (unix_ns + UNIX_EPOCH_NS).div_euclid(100).clamp(0, 1 << 62) as i64;
+    let is_empty = first > last;
+    let session = Session {
+        start: if is_empty { 0 } else { filetime(first) },
+        end: (!is_empty).then(|| filetime(last)),
+        os_version: (0, 0),
+        name: "packet capture".into(),
+        ..Session::default()
+    };
+    let names: Vec<String> = files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
+    let log = Writer::new(Cursor::new(Vec::new()), session).and_then(Writer::finish);
+    let bytes = log.map_or_else(|_| Vec::new(), Cursor::into_inner);
+    let trace = Trace::from_sources(vec![(names.join(", "), Box::new(bytes))]);
+    trace.map_err(|_| CaptureError::NotACapture {
+        file: files.first().cloned().unwrap_or_default(),
+    })
+}
+
+/// What a capture says of an interface.
+struct Interface {
+    link: Link,
+    name: Option<String>,
+    /// Ticks per second of its time stamps.
+    resolution: u64,
+    /// Seconds to add to them.
+    offset: i64,
+}
+
+/// Gives each packet, with no time, and its nanoseconds since 1970 to `give`, until that says no.
+fn walk(path: &Path, give: &mut dyn FnMut(Packet<'_>, i128) -> bool) -> Result<(), CaptureError> {
+    let io = |error| CaptureError::Io {
+        file: path.to_owned(),
+        error,
+    };
+    let file = File::open(path).map_err(io)?;
+    let mut reader = create_reader(BLOCK, file).map_err(|_| CaptureError::NotACapture {
+        file: path.to_owned(),
+    })?;
+    let mut capture = Capture::default();
+    let mut room = BLOCK;
+    loop {
+        let size = match reader.next() {
+            Ok((size, block)) => {
+                if !capture.take(&block, give) {
+                    return Ok(());
+                }
+                size
+            }
+            Err(PcapError::Incomplete(_)) => {
+                if reader.reader_exhausted() || reader.refill().is_err() {
+                    return Ok(());
+                }
+                continue;
+            }
+            Err(PcapError::BufferTooSmall) if room < LARGEST_BLOCK => {
+                room *= 2;
+                reader.grow(room);
+                if reader.refill().is_err() {
+                    return Ok(());
+                }
+                continue;
+            }
+            Err(_) => return Ok(()),
+        };
+        reader.consume(size);
+    }
+}
+
+/// What the blocks so far say of those to come.
+#[derive(Default)]
+struct Capture {
+    interfaces: Vec<Interface>,
+}
+
+impl Capture {
+    /// Takes in a block; says whether to go on.
+    fn take(
+        &mut self,
+        block: &PcapBlockOwned<'_>,
+        give: &mut dyn FnMut(Packet<'_>, i128) -> bool,
+    ) -> bool {
+        match block {
+            PcapBlockOwned::LegacyHeader(header) => {
+                let is_nanoseconds = header.is_nanosecond_precision();
+                self.interfaces = vec![Interface {
+                    link: Link::of_number(header.network.0),
+                    name: None,
+                    resolution: if is_nanoseconds {
+                        1_000_000_000
+                    } else {
+                        1_000_000
+                    },
+                    offset: i64::from(header.thiszone),
+                }];
+            }
+            PcapBlockOwned::Legacy(packet) => {
+                let Some(interface) = self.interfaces.first() else {
+                    return true;
+                };
+                let ticks = u64::from(packet.ts_sec) * interface.resolution;
+                let ticks = ticks + u64::from(packet.ts_usec);
+                let size = packet.data.len().min(packet.caplen as usize);
+                let found = interface.packet(None, packet.origlen, &packet.data[..size]);
+                return give(found, interface.unix_ns(ticks));
+            }
+            // Interfaces are numbered anew in every section.
+            PcapBlockOwned::NG(Block::SectionHeader(_)) => self.interfaces.clear(),
+            PcapBlockOwned::NG(Block::InterfaceDescription(interface)) => {
+                self.interfaces.push(Interface::of(interface));
+            }
+            PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
+                let Some(interface) = self.interfaces.get(packet.if_id as usize) else {
+                    return true;
+                };
+                let ticks = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+                let found = Packet {
+                    direction: direction(packet),
+                    ..interface.packet(Some(packet.if_id), packet.origlen, packet.packet_data())
+                };
+                return give(found, interface.unix_ns(ticks));
+            }
+            // Simple packets have no time.
+            PcapBlockOwned::NG(_) => {}
+        }
+        true
+    }
+}
+
+impl Interface {
+    fn of(block: &InterfaceDescriptionBlock<'_>) -> Interface {
+        // A power of 2 if the upper bit is set, else of 10; absurd ones count as the default.
+        let exponent = u32::from(block.if_tsresol & 0x7F);
+        let resolution = match block.if_tsresol & 0x80 {
+            0 => 10u64.checked_pow(exponent),
+            _ => 1u64.checked_shl(exponent),
+        };
+        let name = block.if_name().and_then(Result::ok);
+        Interface {
+            link: Link::of_number(block.linktype.0),
+            name: name.filter(|name| !name.is_empty()).map(str::to_owned),
+            resolution: resolution.unwrap_or(1_000_000),
+            offset: block.if_tsoffset,
+        }
+    }
+
+    fn unix_ns(&self, ticks: u64) -> i128 {
+        let resolution = i128::from(self.resolution);
+        let ns = i128::from(ticks) * 1_000_000_000 / resolution;
+        ns + i128::from(self.offset) * 1_000_000_000
+    }
+
+    fn packet<'p>(&'p self, interface: Option<u32>, length: u32, bytes: &'p [u8]) -> Packet<'p> {
+        Packet {
+            time_ns: 0,
+            cpu: None,
+            source: PacketSource::Pcap,
+            interface,
+            interface_name: self.name.as_deref(),
+            direction: None,
+            link: self.link,
+            length: Some(length),
+            bytes,
+            packet_id: None,
+            drop_reason: None,
+            process_id: None,
+        }
+    }
+}
+
+/// The direction that the option `epb_flags` tells in its two lowest bits.
+fn direction(packet: &EnhancedPacketBlock<'_>) -> Option<Direction> {
+    const EPB_FLAGS: OptionCode = OptionCode(2);
+    let option = packet
+        .options
+        .iter()
+        .find(|option| option.code == EPB_FLAGS)?;
+    let bytes: [u8; 4] = option.value().get(..4)?.try_into().ok()?;
+    let flags = match PcapNGPacketBlock::big_endian(packet) {
+        true => u32::from_be_bytes(bytes),
+        false => u32::from_le_bytes(bytes),
+    };
+    match flags & 3 {
+        1 => Some(Direction::Receive),
+        2 => Some(Direction::Send),
+        _ => None,
+    }
+}

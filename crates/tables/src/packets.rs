@@ -1,0 +1,308 @@
+//! `packets`: captured frames.
+
+use std::collections::HashMap;
+
+use etl::{Event, le};
+
+use crate::bytes::Bytes;
+use crate::column::{Named, Names, Nullable, Text};
+use crate::frame::{Frame, Link};
+use crate::join::Join;
+use crate::provider_events::{NDIS_PACKET_CAPTURE, logged_by};
+use crate::schema::table;
+use crate::world::World;
+
+table! {
+    /// One row per captured packet: of `netsh trace` and NetworkMonitor (NDIS-PacketCapture),
+    /// `pktmon`, and of pcapng and pcap files given beside the trace or instead of one.
+    ///
+    /// `pktmon` tells of a packet once for every component that it passes; `packet_id` is the same
+    /// then. Headers are read of Ethernet, IP, Linux' cooked and loopback links, with VLAN tags,
+    /// IPv4, IPv6, TCP and UDP. What a frame has not, or what was cut off it, is unknown.
+    Packets, PacketsView = "packets" sorted by time_ns {
+        /// When it was captured: of a packet in several fragments, the last of them.
+        time_ns: Vec<i64> = "header time; pcapng, pcap: time stamp, by UTC",
+        /// The CPU that logged it; captures in files do not say.
+        cpu: Nullable<u16> = "CPU of the buffer",
+        /// Who captured it: `ndis`, `pktmon` or `pcap`.
+        source: Names<PacketSource> = "NDIS-PacketCapture 1001; PktMon 160, 170; a pcapng or pcap file",
+        /// Index of the network interface; of `pktmon` the component.
+        interface: Nullable<u32> = "MiniportIfIndex; ComponentId; pcapng: interface id",
+        /// Name of the interface.
+        interface_name: Text = "pcapng: if_name",
+        /// `send` or `receive`. `pktmon`'s tag of direction has no public meaning.
+        direction: Text = "NDIS-PacketCapture: keyword; pcapng: epb_flags",
+        /// What the frame begins with: `ethernet`, `ip`, `802.11`, `linux_cooked`, `loopback`, or
+        /// `linktype` and a number.
+        link_type: Text = "NDIS-PacketCapture: keyword; PktMon: PacketType; pcapng, pcap: link type",
+        /// Length of the frame on the wire; of `ndis`, which does not tell whether it cut the
+        /// frame, what was captured or what IP states, if that is more.
+        length_bytes: Vec<u32> = "FragmentSize; OriginalPayloadSize; pcapng, pcap: original length",
+        /// Length of what was captured.
+        captured_bytes: Vec<u32> = "FragmentSize; LoggedPayloadSize; pcapng, pcap: captured length",
+        /// What was captured.
+        frame: Bytes = "Fragment; Payload; pcapng, pcap: packet data",
+        /// Hardware address of the sender, as `01:23:45:67:89:ab`.
+        source_mac: Text = "Ethernet: source",
+        /// Hardware address of the receiver.
+        destination_mac: Text = "Ethernet: destination",
+        /// The outer VLAN.
+        vlan: Nullable<u16> = "IEEE 802.1Q: VLAN identifier",
+        /// What the frame carries: 2048 IPv4, 34525 IPv6, 2054 ARP.
+        ethertype: Nullable<u16> = "EtherType; without a link header by IP's version",
+        /// IP address of the sender.
+        source_address: Text = "IP: source address",
+        /// IP address of the receiver.
+        destination_address: Text = "IP: destination address",
+        /// What IP carries: 6 TCP, 17 UDP, 1 and 58 ICMP.
+        protocol: Nullable<u8> = "IPv4: protocol; IPv6: last next header",
+        /// Port of the sender.
+        source_port: Nullable<u16> = "TCP, UDP: source port",
+        /// Port of the receiver.
+        destination_port: Nullable<u16> = "TCP, UDP: destination port",
+        /// Differentiated services code point: 0 best effort, 46 expedited forwarding.
+        dscp: Nullable<u8> = "IPv4: type of service; IPv6: traffic class; upper six bits",
+        /// Explicit congestion notification: 0 not capable, 1 and 2 capable, 3 congested.
+        ecn: Nullable<u8> = "IPv4: type of service; IPv6: traffic class; lower two bits",
+        /// Routers that may still pass it on.
+        hop_limit: Nullable<u8> = "IPv4: time to live; IPv6: hop limit",
+        /// FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128.
+        tcp_flags: Nullable<u8> = "TCP: control bits",
+        /// Number of the payload's first byte.
+        tcp_sequence: Nullable<u32> = "TCP: sequence number",
+        /// Number of the next byte that is expected from the other side.
+        tcp_acknowledgment: Nullable<u32> = "TCP: acknowledgment number",
+        /// How much the sender would take, before scaling.
+        tcp_window: Nullable<u16> = "TCP: window",
+        /// Bytes of data that TCP or UDP carries, by the length that IP states.
+        payload_bytes: Nullable<u32> = "IP: length, less the headers",
+        /// Which packet it is, where `pktmon` tells of one several times.
+        packet_id: Nullable<u64> = "PktMon: PktGroupId",
+        /// Why it was dropped, if it was.
+        drop_reason: Nullable<u32> = "PktMon: DropReason, if not 0",
+        /// The process that sent it; what is received has none.
+        process_id: Nullable<u32> = "header process of a send",
+        /// Row of its process in `processes`.
+        process_row: Nullable<u32> = "process_id and time_ns in `processes`",
+    }
+}
+
+/// Who captured a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PacketSource {
+    /// NDIS-PacketCapture.
+    Ndis,
+    /// PktMon.
+    Pktmon,
+    /// A pcapng or pcap file.
+    Pcap,
+}
+
+impl Named for PacketSource {
+    const NAMES: &'static [&'static str] = &["ndis", "pktmon", "pcap"];
+
+    fn code(self) -> i8 {
+        self as i8
+    }
+}
+
+/// Which way a packet went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Direction {
+    Send,
+    Receive,
+}
+
+impl Direction {
+    fn name(self) -> &'static str {
+        match self {
+            Direction::Send => "send",
+            Direction::Receive => "receive",
+        }
+    }
+}
+
+/// A packet as its capture tells of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet<'p> {
+    pub(crate) time_ns: i64,
+    pub(crate) cpu: Option<u16>,
+    pub(crate) source: PacketSource,
+    pub(crate) interface: Option<u32>,
+    pub(crate) interface_name: Option<&'p str>,
+    pub(crate) direction: Option<Direction>,
+    pub(crate) link: Link,
+    /// Length on the wire, if the capture knows it.
+    pub(crate) length: Option<u32>,
+    pub(crate) bytes: &'p [u8],
+    pub(crate) packet_id: Option<u64>,
+    pub(crate) drop_reason: Option<u32>,
+    pub(crate) process_id: Option<u32>,
+}
+
+impl Packets {
+    /// Adds a row.
+    pub(crate) fn push(&mut self, packet: &Packet<'_>) {
+        let frame = Frame::read(packet.link, packet.bytes);
+        let captured = u32::try_from(packet.bytes.len()).unwrap_or(u32::MAX);
+        let stated = frame.stated_length.unwrap_or(0).max(captured);
+        self.time_ns.push(packet.time_ns);
+        self.cpu.push(packet.cpu);
+        self.source.0.push(packet.source);
+        self.interface.push(packet.interface);
+        self.interface_name.push(packet.interface_name);
+        self.direction.push(packet.direction.map(Direction::name));
+        self.link_type.push(packet.link.name().as_deref());
+        self.length_bytes.push(packet.length.unwrap_or(stated));
+        self.captured_bytes.push(captured);
+        self.frame.push(packet.bytes);
+        self.source_mac.push(frame.source_mac.map(mac).as_deref());
+        let destination_mac = frame.destination_mac.map(mac);
+        self.destination_mac.push(destination_mac.as_deref());
+        self.vlan.push(frame.vlan);
+        self.ethertype.push(frame.ethertype);
+        let source = frame.source.map(|address| address.to_string());
+        self.source_address.push(source.as_deref());
+        let destination = frame.destination.map(|address| address.to_string());
+        self.destination_address.push(destination.as_deref());
+        self.protocol.push(frame.protocol);
+        self.source_port.push(frame.source_port);
+        self.destination_port.push(frame.destination_port);
+        self.dscp.push(frame.dscp);
+        self.ecn.push(frame.ecn);
+        self.hop_limit.push(frame.hops);
+        self.tcp_flags.push(frame.tcp.map(|tcp| tcp.flags));
+        self.tcp_sequence.push(frame.tcp.map(|tcp| tcp.sequence));
+        self.tcp_acknowledgment
+            .push(frame.tcp.map(|tcp| tcp.acknowledgment));
+        self.tcp_window.push(frame.tcp.map(|tcp| tcp.window));
+        self.payload_bytes.push(frame.payload);
+        self.packet_id.push(packet.packet_id);
+        self.drop_reason.push(packet.drop_reason);
+        self.process_id.push(packet.process_id);
+    }
+}
+
+fn mac(bytes: [u8; 6]) -> String {
+    let digits = bytes.map(|byte| format!("{byte:02x}"));
+    digits.join(":")
+}
+
+/// Packets of one CPU stream whose last fragment has not come yet.
+#[derive(Debug, Default)]
+pub(crate) struct Fragments {
+    /// By both indices of the interface, and direction.
+    open: HashMap<(u32, u32, Option<Direction>), Vec<u8>>,
+}
+
+/// Keywords of NDIS-PacketCapture.
+mod keyword {
+    pub(super) const ETHERNET: u64 = 1;
+    pub(super) const WWAN: u64 = 0x200;
+    pub(super) const WIFI: u64 = 0x1_0000;
+    pub(super) const PACKET_START: u64 = 0x4000_0000;
+    pub(super) const PACKET_END: u64 = 0x8000_0000;
+    pub(super) const SEND: u64 = 0x1_0000_0000;
+    pub(super) const RECEIVE: u64 = 0x2_0000_0000;
+}
+
+impl Fragments {
+    /// Adds the packet that an event tells of to `rows`, or keeps what it tells until the packet's
+    /// end comes; `None` if the payload is unreadable, or the packet's begin is missing.
+    pub(crate) fn take(&mut self, event: &Event<'_>, rows: &mut Packets) -> Option<()> {
+        match event.guid()? == NDIS_PACKET_CAPTURE {
+            true => self.take_ndis(event, rows),
+            false => take_pktmon(event, rows),
+        }
+    }
+
+    fn take_ndis(&mut self, event: &Event<'_>, rows: &mut Packets) -> Option<()> {
+        let (payload, bits) = (event.payload(), event.descriptor()?.keyword);
+        let (miniport, lower) = (le::u32(payload, 0)?, le::u32(payload, 4)?);
+        let size = le::u32(payload, 8)? as usize;
+        let fragment = payload.get(12..)?.get(..size)?;
+        let has = |bit| bits & bit != 0;
+        let direction = match (has(keyword::SEND), has(keyword::RECEIVE)) {
+            (true, false) => Some(Direction::Send),
+            (false, true) => Some(Direction::Receive),
+            _ => None,
+        };
+        let key = (miniport, lower, direction);
+        let before = self
+            .open
+            .remove(&key)
+            .filter(|_| !has(keyword::PACKET_START));
+        let whole = match before {
+            Some(mut before) => {
+                before.extend_from_slice(fragment);
+                Some(before)
+            }
+            None if !has(keyword::PACKET_START) => return None,
+            None if has(keyword::PACKET_END) => None,
+            None => Some(fragment.to_vec()),
+        };
+        if !has(keyword::PACKET_END) {
+            self.open.extend(whole.map(|whole| (key, whole)));
+            return Some(());
+        }
+        let sender = logged_by(event)
+            .1
+            .filter(|_| direction == Some(Direction::Send));
+        rows.push(&Packet {
+            time_ns: event.time_ns(),
+            cpu: Some(event.cpu()),
+            source: PacketSource::Ndis,
+            interface: Some(miniport),
+            interface_name: None,
+            direction,
+            link: match bits {
+                _ if has(keyword::WIFI) => Link::Wifi,
+                _ if has(keyword::WWAN) => Link::Ip,
+                _ if has(keyword::ETHERNET) => Link::Ethernet,
+                _ => Link::Unknown,
+            },
+            length: None,
+            bytes: whole.as_deref().unwrap_or(fragment),
+            packet_id: None,
+            drop_reason: None,
+            process_id: sender,
+        });
+        Some(())
+    }
+}
+
+/// Adds the packet that an event of PktMon tells of.
+fn take_pktmon(event: &Event<'_>, rows: &mut Packets) -> Option<()> {
+    let payload = event.payload();
+    let size = usize::from(le::u16(payload, 32)?);
+    rows.push(&Packet {
+        time_ns: event.time_ns(),
+        cpu: Some(event.cpu()),
+        source: PacketSource::Pktmon,
+        interface: Some(le::u16(payload, 16)?.into()),
+        interface_name: None,
+        direction: None,
+        link: match le::u16(payload, 14)? {
+            1 => Link::Ethernet,
+            2 => Link::Wifi,
+            3 => Link::Ip,
+            _ => Link::Unknown,
+        },
+        length: Some(le::u16(payload, 30)?.into()),
+        bytes: payload.get(34..)?.get(..size)?,
+        packet_id: le::u64(payload, 0),
+        drop_reason: le::u32(payload, 22).filter(|reason| *reason != 0),
+        process_id: None,
+    });
+    Some(())
+}
+
+impl Join for Packets {
+    type State = ();
+
+    fn join(&mut self, (): &mut (), world: &World<'_>) {
+        let processes = self.process_id.iter().zip(&self.time_ns);
+        let row = |(id, time): (Option<u32>, &i64)| world.process_row(id?, *time);
+        self.process_row = processes.map(row).collect();
+    }
+}

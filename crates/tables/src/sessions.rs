@@ -1,0 +1,126 @@
+//! `trace`: the sessions that recorded the trace.
+
+use etl::Trace;
+use events::Value;
+
+use crate::column::{Nullable, Text};
+use crate::schema::table;
+
+table! {
+    /// One row per recording session: what each log says about itself and the machine. Most traces
+    /// are one session; merged and joined ones are several.
+    ///
+    /// A session whose log-file header is unreadable has little but a row.
+    Sessions, SessionsView = "trace" sorted by start_ns {
+        /// When the session started; the earliest of them is the trace's start.
+        start_ns: Vec<i64> = "log-file header: StartTime",
+        /// When it ended; unknown if the log was never finalised.
+        end_ns: Nullable<i64> = "log-file header: EndTime",
+        /// Name of the file, as it was given.
+        file: Text = "the file",
+        /// Name of the session.
+        session: Text = "log-file header: LoggerName",
+        /// The log file as the session knew it.
+        log_file: Text = "log-file header: LogFileName",
+        /// Start in UTC, as ISO 8601.
+        start_utc: Text = "log-file header: StartTime",
+        /// End in UTC, as ISO 8601.
+        end_utc: Text = "log-file header: EndTime",
+        /// When the system had booted, in UTC as ISO 8601. Rounded to half a second by recent
+        /// builds.
+        boot_utc: Text = "log-file header: BootTime",
+        /// Minutes to add to the machine's local time for UTC, outside daylight saving.
+        time_zone_bias: Nullable<i32> = "log-file header: TimeZoneInformation, Bias" in "minutes",
+        /// Version of Windows: 6.1 is Windows 7, 10.0 is Windows 10 and 11.
+        os_version: Text = "log-file header: MajorVersion, MinorVersion",
+        /// Build of Windows.
+        os_build: Nullable<u32> = "log-file header: ProviderVersion",
+        /// Number of processors; 1 of sessions without buffers per processor.
+        processors: Nullable<u32> = "log-file header: NumberOfProcessors",
+        /// Nominal frequency of the processors.
+        cpu_mhz: Nullable<u32> = "log-file header: CpuSpeedInMHz" in "MHz",
+        /// The counter that times are taken from: `QPC`, `system time` or `CPU cycles`.
+        clock: Text = "log-file header: ReservedFlags",
+        /// Ticks of that counter per second.
+        clock_hz: Nullable<u64> = "log-file header: PerfFreq; CpuSpeedInMHz; 10 MHz of system time"
+            in "Hz",
+        /// Time between two clock interrupts when the session started.
+        clock_interrupt_ns: Nullable<i64> = "log-file header: TimerResolution",
+        /// Size of the session's buffers.
+        buffer_size_bytes: Nullable<u32> = "log-file header: BufferSize",
+        /// Buffers written, the header's included.
+        buffers_written: Nullable<u32> = "log-file header: BuffersWritten",
+        /// Events that the session lost.
+        events_lost: Nullable<u32> = "log-file header: EventsLost",
+        /// Buffers that the session lost.
+        buffers_lost: Nullable<u32> = "log-file header: BuffersLost",
+        /// How the session wrote: `SEQUENTIAL, COMPRESSED`, …
+        modes: Text = "log-file header: LogFileMode",
+        /// The process that controlled the session.
+        controller_process_id: Nullable<u32> = "log-file header: header process",
+    }
+}
+
+impl Sessions {
+    /// Reads the log-file headers.
+    pub(crate) fn build(trace: &Trace) -> Sessions {
+        let mut rows = Sessions::default();
+        let files: Vec<&str> = trace.files().collect();
+        let mut segments: Vec<_> = trace.segments().iter().collect();
+        segments.sort_by_key(|segment| segment.header.as_ref().map_or(0, |header| header.start));
+        for segment in segments {
+            let header = segment.header.as_ref();
+            let origin = segment.clock.origin_filetime();
+            let ns = |filetime: i64| filetime.saturating_sub(origin).saturating_mul(100);
+            let start = header.map(|header| header.start);
+            let end = header.and_then(|header| header.end);
+            rows.start_ns.push(start.map_or(0, ns));
+            rows.end_ns.push(end.map(ns));
+            rows.file
+                .push(files.get(usize::from(segment.file)).copied());
+            let text = |text: Option<&String>| {
+                let text = text.map(String::as_str);
+                text.filter(|text| !text.is_empty()).map(str::to_owned)
+            };
+            rows.session
+                .push(text(header.map(|h| &h.session)).as_deref());
+            rows.log_file
+                .push(text(header.map(|h| &h.log_file)).as_deref());
+            rows.start_utc.push(start.and_then(utc).as_deref());
+            rows.end_utc.push(end.and_then(utc).as_deref());
+            let boot = header.and_then(|header| utc(header.boot));
+            rows.boot_utc.push(boot.as_deref());
+            rows.time_zone_bias.push(header.map(|h| h.time_zone_bias));
+            let versions = header.filter(|h| h.os_version != (0, 0));
+            let version = versions.map(|h| format!("{}.{}", h.os_version.0, h.os_version.1));
+            rows.os_version.push(version.as_deref());
+            let known = |number: Option<u32>| number.filter(|number| *number != 0);
+            rows.os_build.push(known(header.map(|h| h.os_build)));
+            rows.processors.push(known(header.map(|h| h.processors)));
+            rows.cpu_mhz.push(known(header.map(|h| h.cpu_mhz)));
+            let clock = header.map(|h| h.clock());
+            rows.clock.push(clock.map(|clock| clock.kind().name()));
+            rows.clock_hz.push(clock.map(|clock| clock.frequency()));
+            let tick = known(header.map(|h| h.timer_resolution));
+            rows.clock_interrupt_ns
+                .push(tick.map(|units| i64::from(units) * 100));
+            rows.buffer_size_bytes
+                .push(known(header.map(|h| h.buffer_size)));
+            rows.buffers_written
+                .push(known(header.map(|h| h.buffers_written)));
+            rows.events_lost.push(header.map(|h| h.events_lost));
+            rows.buffers_lost.push(header.map(|h| h.buffers_lost));
+            rows.modes
+                .push(header.map(|h| h.modes().join(", ")).as_deref());
+            rows.controller_process_id
+                .push(header.map(|h| h.process_id).filter(|id| *id != u32::MAX));
+        }
+        rows
+    }
+}
+
+/// A FILETIME as ISO 8601; 0 says nothing.
+fn utc(filetime: i64) -> Option<String> {
+    let filetime = u64::try_from(filetime).ok().filter(|time| *time != 0)?;
+    Some(Value::FileTime(filetime).to_string())
+}

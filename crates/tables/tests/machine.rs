@@ -1,0 +1,188 @@
+//! What traces say about their sessions and machines, against independent truth about the traces.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use etl::Trace;
+use serde_json::Value;
+use tables::{Cpus, Options, SystemConfig, Table, Tables};
+
+fn read(relative: &str) -> (Trace, Tables) {
+    let bytes = testdata::bytes(relative);
+    let trace = Trace::from_sources(vec![(relative.into(), Box::new(bytes))]).unwrap();
+    let wanted = [
+        Table::Sessions,
+        Table::Cpus,
+        Table::SystemConfig,
+        Table::Damages,
+    ];
+    let tables = tables::build(&trace, &wanted, Options::default()).unwrap();
+    assert_eq!(tables.unreadable, [], "{relative}");
+    (trace, tables)
+}
+
+#[test]
+fn sessions_are_what_the_headers_say() {
+    for (name, truth) in testdata::traces() {
+        let header = &truth["header"];
+        if header.is_null() {
+            continue;
+        }
+        let (_, tables) = read(&name);
+        let sessions = &tables.sessions;
+        assert_eq!(sessions.file.get(0), Some(&*name));
+        assert_eq!(sessions.start_ns[0], 0, "{name}");
+        // The truth has whole microseconds, made in floating point: the last may be off by one. The seconds begin at 17.
+        let utc = |text: Option<&str>, of: &str| {
+            let Some(expected) = header[of].as_str() else {
+                return;
+            };
+            let text = text.unwrap();
+            let seconds = |text: &str| text[17..].trim_end_matches('Z').parse::<f64>().unwrap();
+            let is_near = (seconds(text) - seconds(expected)).abs() < 1.5e-6;
+            assert!(
+                text[..17] == expected[..17] && is_near,
+                "{name}: {of} {text} is not {expected}"
+            );
+        };
+        utc(sessions.start_utc.get(0), "start");
+        utc(sessions.end_utc.get(0), "end");
+        utc(sessions.boot_utc.get(0), "boot");
+        for (found, of) in [
+            (sessions.os_build.get(0), "os_build"),
+            (sessions.processors.get(0), "processors"),
+            (sessions.cpu_mhz.get(0), "cpu_mhz"),
+            (sessions.buffers_written.get(0), "buffers_written"),
+            (sessions.events_lost.get(0), "events_lost"),
+            (sessions.buffers_lost.get(0), "buffers_lost"),
+        ] {
+            assert_eq!(
+                u64::from(found.unwrap_or(0)),
+                header[of].as_u64().unwrap(),
+                "{name}: {of}"
+            );
+        }
+        assert_eq!(
+            sessions.session.get(0).unwrap_or(""),
+            header["session"],
+            "{name}"
+        );
+        assert_eq!(
+            sessions.os_version.get(0).unwrap_or(""),
+            header["os_version"],
+            "{name}"
+        );
+        if header["clock"] == 1 {
+            assert_eq!(
+                sessions.clock_hz.get(0),
+                header["perf_freq"].as_u64(),
+                "{name}"
+            );
+        }
+    }
+}
+
+/// The facts of one thing by key.
+fn facts<'t>(table: &'t SystemConfig, item: &str, number: u32) -> BTreeMap<&'t str, &'t str> {
+    (0..table.len())
+        .filter(|row| table.item.get(*row) == Some(item) && table.number[*row] == number)
+        .map(|row| (table.key.get(row).unwrap(), table.value.get(row).unwrap()))
+        .collect()
+}
+
+#[test]
+fn every_system_configuration_event_gives_facts() {
+    let mut seen = 0;
+    for (name, truth) in testdata::traces() {
+        let of_kernel = |event: &&Value| {
+            let class = event["cls"].as_str().or(event["name"].as_str());
+            class == Some("SystemConfig")
+        };
+        let kinds = ["kernel_events", "classic_events"];
+        let events = kinds
+            .iter()
+            .flat_map(|of| truth[of].as_array().into_iter().flatten());
+        let expected: u64 = events
+            .filter(of_kernel)
+            .map(|e| e["count"].as_u64().unwrap())
+            .sum();
+        let (_, tables) = read(&name);
+        let table = &tables.system_config;
+        // What the merge adds has no counterpart among the kernel's kinds.
+        let merged = [
+            "BuildInfo",
+            "SystemPaths",
+            "UnknownVolume",
+            "VolumeMapping",
+            "NetworkInterface",
+        ];
+        let things: BTreeSet<(&str, u32)> = (0..table.len())
+            .map(|row| (table.item.get(row).unwrap(), table.number[row]))
+            .filter(|(item, _)| !merged.contains(item))
+            .collect();
+        // DeviceFamily is of both classes.
+        let doubled = things
+            .iter()
+            .filter(|(item, _)| *item == "DeviceFamily")
+            .count() as u64;
+        let found = things.len() as u64;
+        // One event at most has nothing but empty texts: that of preview builds' numbers.
+        assert!(
+            found + 1 >= expected && found <= expected + doubled,
+            "{name}: {found} of {expected}"
+        );
+        seen += found;
+    }
+    assert!(seen > 1000);
+}
+
+#[test]
+fn facts_of_a_real_machine() {
+    // Its file tells of 20 processors on one NUMA node in one group.
+    let (_, tables) = read("etl/etwanalyzer__TraceLoggingTester.etl");
+    let cpus: &Cpus = &tables.cpus;
+    assert_eq!(cpus.cpu, (0..20).collect::<Vec<u16>>());
+    for row in 0..20 {
+        assert_eq!(cpus.processor_group.get(row), Some(0));
+        assert_eq!(cpus.number.get(row), Some(row as u8));
+        assert_eq!(cpus.numa_node.get(row), Some(0));
+        assert_eq!(cpus.vendor.get(row), Some("GenuineIntel"));
+        assert_eq!(cpus.model.get(row), cpus.model.get(0));
+    }
+    let cpu = facts(&tables.system_config, "CPU", 0);
+    assert_eq!(cpu["NumberOfProcessors"], "20");
+    // As the log-file header's.
+    assert_eq!(cpu["MHz"], "3494");
+    assert_eq!(facts(&tables.system_config, "Boot", 0)["FirmwareType"], "2");
+}
+
+#[test]
+fn losses_are_told_with_their_place() {
+    let mut lost = 0;
+    for (name, truth) in testdata::traces() {
+        let expected = truth["header"]["events_lost"].as_u64().unwrap_or(0);
+        let (_, tables) = read(&name);
+        let damages = &tables.damages;
+        let rows = (0..damages.len()).filter(|row| damages.kind.get(*row) == Some("events_lost"));
+        let found: u64 = rows.map(|row| damages.count.get(row).unwrap()).sum();
+        assert_eq!(found, expected, "{name}");
+        lost += found;
+    }
+    assert!(lost > 0);
+    // A bit in the first record of the third buffer is turned.
+    let name = "etl/gpuvis__wintracecmd.etl";
+    let mut bytes = testdata::bytes(name);
+    let size = 65_536;
+    let at = 2 * size + 72 + 3;
+    bytes[at] = 0x11;
+    let trace = Trace::from_sources(vec![(name.into(), Box::new(bytes))]).unwrap();
+    let tables = tables::build(&trace, &[Table::Damages], Options::default()).unwrap();
+    let damages = &tables.damages;
+    let row = (0..damages.len())
+        .find(|row| damages.kind.get(*row) == Some("unknown_record"))
+        .unwrap();
+    assert_eq!(damages.buffer_offset_bytes.get(row), Some(2 * size as u64));
+    assert_eq!(damages.record_offset_bytes.get(row), Some(72));
+    assert_eq!(damages.file.get(row), Some(name));
+    assert!(damages.cpu.get(row).is_some());
+    assert!(damages.start_ns[row] > 0 && damages.end_ns.get(row) > Some(damages.start_ns[row]));
+}

@@ -1,0 +1,80 @@
+//! What `laglab export` writes, read by other people's programs and compared with the truth of
+//! simulated traces.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::command::{self, cargo, program, root, target};
+use crate::python;
+
+const READERS: [&str; 4] = [
+    "pyarrow==26.0.1",
+    "duckdb==2.0.0",
+    "perfetto==0.59.1",
+    "protobuf==7.36.2",
+];
+
+/// Scenarios, and how long they run: one with many DPCs, one that does a little of everything.
+const SCENARIOS: [(&str, &str); 2] = [("dpc-flood-no-teaming", "2s"), ("healthy", "4s")];
+
+/// Exports traces in every format and has each read. Where the readers cannot be installed, it says
+/// so and is content.
+///
+/// # Errors
+///
+/// When a trace cannot be made or exported, or a reader finds other than the truth.
+pub(crate) fn agree() -> Result<(), String> {
+    let python = match python::with("export-readers", &READERS) {
+        Ok(python) => python,
+        Err(error) => {
+            println!("left out: the readers of exports cannot be installed: {error}");
+            return Ok(());
+        }
+    };
+    let folder = target().join("exports");
+    // What an earlier version left would be read too.
+    if folder.is_dir() {
+        std::fs::remove_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
+    }
+    std::fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
+    let tables = folder.join("tables");
+    let mut truths = Vec::new();
+    for (scenario, duration) in SCENARIOS {
+        let trace = folder.join(scenario).with_extension("etl");
+        let truth = trace.with_extension("truth.json");
+        let mut simulate = laglab(&["simulate", scenario, "--duration", duration, "--output"]);
+        command::read(simulate.arg(&trace))?;
+        for (extension, script) in [("pftrace", "read_perfetto.py"), ("json", "read_firefox.py")] {
+            let exported = trace.with_extension(extension);
+            export(&trace, &exported)?;
+            command::run(reader(&python, script).arg(&exported).arg(&truth))?;
+        }
+        export(&trace, &tables)?;
+        truths.push(format!("{scenario}={}", truth.display()));
+    }
+    command::run(reader(&python, "read_parquet.py").arg(&tables).args(truths))
+}
+
+fn laglab(arguments: &[&str]) -> Command {
+    let mut command = cargo(&["run", "--quiet", "--bin", "laglab", "--"]);
+    command.args(arguments);
+    command
+}
+
+fn export(trace: &Path, to: &Path) -> Result<(), String> {
+    let mut export = laglab(&["export"]);
+    command::read(export.arg(trace).arg("--to").arg(to)).map(|_| ())
+}
+
+/// A script of `xtask/readers`.
+fn reader(python: &Path, script: &str) -> Command {
+    let mut reader = program(python);
+    reader
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .arg(root().join("xtask/readers").join(script));
+    reader
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> String {
+    format!("{}: {error}", path.display())
+}
