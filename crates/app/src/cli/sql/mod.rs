@@ -224,50 +224,49 @@ impl Answers {
                 self.format
             )));
         }
+        self.check(statements)?;
         let mut printed = false;
         for statement in statements {
-            let separate = printed && self.format == Format::Table;
+            let is_next_table = printed && self.format == Format::Table;
             printed |= self.answer(statement, &mut || {
                 let mut out: Box<dyn Write + Send> = match self.format {
                     Format::Table => Box::new(anstream::stdout()),
                     _ => Box::new(io::stdout()),
                 };
-                if separate {
+                if is_next_table {
                     writeln!(out)?;
                 }
                 Ok(Box::new(BufWriter::with_capacity(1 << 16, out)))
             })?;
-            self.refuse_second(printed, statements)?;
         }
         Ok(())
     }
 
     /// Writes the answers to a file.
     fn save(&self, statements: &[Statement], path: &Path) -> Result<(), Failure> {
+        self.check(statements)?;
         let new = NewFile::create(path)?;
-        let mut written = false;
         for statement in statements {
-            let file = || Ok(Box::new(BufWriter::new(new.file())) as Box<dyn Write + Send>);
-            written |= self.answer(statement, &mut { file })?;
-            self.refuse_second(written, statements)?;
+            self.answer(statement, &mut || Ok(Box::new(BufWriter::new(new.file()))))?;
         }
         new.finish()?;
         Ok(())
     }
 
-    fn refuse_second(&self, answered: bool, statements: &[Statement]) -> Result<(), Failure> {
-        // Views may be made before the question.
-        let questions = statements
-            .iter()
-            .filter(|statement| !statement.to_string().starts_with("CREATE"))
-            .count();
-        if answered && self.format.holds_one() && questions > 1 {
-            return Err(Failure::Input(format!(
-                "{:?} holds one answer; ask {questions} times for {questions}",
+    /// Refuses several answers where only one can be written.
+    fn check(&self, statements: &[Statement]) -> Result<(), Failure> {
+        let is_question = |statement: &&Statement| {
+            let text = statement.to_string();
+            // Views may be made before the question.
+            !text.starts_with("CREATE") && !text.starts_with("DROP")
+        };
+        match statements.iter().filter(is_question).count() {
+            several @ 2.. if self.format.holds_one() => Err(Failure::Input(format!(
+                "a file of the format {:?} holds one answer; ask {several} times",
                 self.format
-            )));
+            ))),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Answers one statement. Nothing is opened for writing before the first row is there; says
