@@ -180,8 +180,7 @@ impl<W: Write> Section<W> {
         self.block.extend((packet.unix_ns as u32).to_le_bytes());
         let captured = packet.frame.len() as u32;
         self.block.extend(captured.to_le_bytes());
-        self.block
-            .extend(packet.length.max(captured).to_le_bytes());
+        self.block.extend(packet.length.max(captured).to_le_bytes());
         self.padded(packet.frame);
         if let Some(comment) = packet.comment {
             self.option(COMMENT, comment.as_bytes());
