@@ -10,7 +10,7 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::execution::SendableRecordBatchStream;
+use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan};
@@ -19,6 +19,8 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::StreamExt;
 use tables::{Options, Table};
 use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use crate::functions::{self, Symbols};
 use crate::lookups::Lookups;
@@ -63,7 +65,25 @@ pub struct Session {
     context: SessionContext,
     memory_bytes: usize,
     // The last field: whatever runs on it is dropped before.
-    runtime: Runtime,
+    runtime: Threads,
+}
+
+/// The threads that queries run on.
+struct Threads(Option<Runtime>);
+
+impl Threads {
+    fn get(&self) -> &Runtime {
+        self.0.as_ref().expect("taken when dropped only")
+    }
+}
+
+impl Drop for Threads {
+    /// Waits for nobody: a step of a join that was stopped may go on for long before it looks up.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 impl fmt::Debug for Session {
@@ -120,7 +140,7 @@ impl Session {
             lookups,
             context,
             memory_bytes: settings.memory_bytes,
-            runtime,
+            runtime: Threads(Some(runtime)),
         })
     }
 
@@ -141,7 +161,7 @@ impl Session {
         for table in &needs.lookups {
             self.lookups.load(*table)?;
         }
-        let planned = self.runtime.block_on(async {
+        let planned = self.runtime.get().block_on(async {
             for view in needs.views {
                 self.register(view).await?;
             }
@@ -178,7 +198,7 @@ impl Session {
     /// # Errors
     /// If there is none of that name.
     pub fn columns(&self, name: &str) -> Result<SchemaRef, SqlError> {
-        self.runtime.block_on(async {
+        self.runtime.get().block_on(async {
             if let Some(view) = View::find(name) {
                 self.register(view).await?;
             }
@@ -321,11 +341,25 @@ impl Query<'_> {
     /// # Errors
     /// If it cannot begin.
     pub fn batches<'q>(&'q self, go_on: &'q dyn Fn() -> bool) -> Result<Batches<'q>, SqlError> {
-        let _runtime = self.session.runtime.enter();
+        let runtime = self.session.runtime.get();
+        let _runtime = runtime.enter();
         let context = self.session.context.task_ctx();
+        let mut stream = execute_stream(Arc::clone(&self.plan), context)?;
+        // On a thread of its own kind: one step of it may take longer than a user waits.
+        let (give, take) = mpsc::channel(1);
+        let task = runtime.spawn(async move {
+            while let Some(batch) = stream.next().await {
+                if give.send(batch).await.is_err() {
+                    break;
+                }
+            }
+        });
         Ok(Batches {
             session: self.session,
-            stream: Some(execute_stream(Arc::clone(&self.plan), context)?),
+            running: Some(Running {
+                batches: take,
+                task,
+            }),
             go_on,
         })
     }
@@ -347,8 +381,20 @@ impl Query<'_> {
 /// The rows of an answer.
 pub struct Batches<'q> {
     session: &'q Session,
-    stream: Option<SendableRecordBatchStream>,
+    running: Option<Running>,
     go_on: &'q dyn Fn() -> bool,
+}
+
+/// A query under way; it is stopped when this is dropped.
+struct Running {
+    batches: mpsc::Receiver<Result<RecordBatch, DataFusionError>>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
 }
 
 impl fmt::Debug for Batches<'_> {
@@ -361,7 +407,7 @@ impl Iterator for Batches<'_> {
     type Item = Result<RecordBatch, SqlError>;
 
     fn next(&mut self) -> Option<Result<RecordBatch, SqlError>> {
-        let stream = self.stream.as_mut()?;
+        let running = self.running.as_mut()?;
         let end = loop {
             if !(self.go_on)() {
                 break Some(Err(SqlError::Cancelled));
@@ -369,7 +415,8 @@ impl Iterator for Batches<'_> {
             let next = self
                 .session
                 .runtime
-                .block_on(async { tokio::time::timeout(PULSE, stream.next()).await });
+                .get()
+                .block_on(async { tokio::time::timeout(PULSE, running.batches.recv()).await });
             match next {
                 Err(_) => {}
                 Ok(Some(Ok(batch))) if batch.num_rows() == 0 => {}
@@ -378,10 +425,17 @@ impl Iterator for Batches<'_> {
                     let error = SqlError::from(error);
                     break Some(Err(error.with_limit(self.session.memory_bytes)));
                 }
-                Ok(None) => break None,
+                // A step that panics ends the rows too, and must not pass for the end of the answer.
+                Ok(None) => match self.session.runtime.get().block_on(&mut running.task) {
+                    Err(error) if error.is_panic() => {
+                        let what = "the engine stopped in the midst of the answer".to_owned();
+                        break Some(Err(DataFusionError::Internal(what).into()));
+                    }
+                    _ => break None,
+                },
             }
         };
-        self.stream = None;
+        self.running = None;
         end
     }
 }
