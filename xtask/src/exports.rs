@@ -1,21 +1,25 @@
 //! What `laglab export` writes, read by other people's programs and compared with the truth of
 //! simulated traces.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::command::{self, cargo, program, root, target};
 use crate::python;
 
-const READERS: [&str; 4] = [
+const READERS: [&str; 5] = [
     "pyarrow==26.0.1",
     "duckdb==2.0.0",
     "perfetto==0.59.1",
     "protobuf==7.36.2",
+    "dpkt==1.9.8",
 ];
 
 /// Scenarios, and how long they run: one with many DPCs, one that does a little of everything.
 const SCENARIOS: [(&str, &str); 2] = [("dpc-flood-no-teaming", "2s"), ("healthy", "4s")];
+
+/// A scenario whose packets are captured, half of them with a mark.
+const CAPTURED: &str = "dscp-marked";
 
 /// Exports traces in every format and has each read. Where the readers cannot be installed, it says
 /// so and is content.
@@ -40,10 +44,7 @@ pub(crate) fn agree() -> Result<(), String> {
     let tables = folder.join("tables");
     let mut truths = Vec::new();
     for (scenario, duration) in SCENARIOS {
-        let trace = folder.join(scenario).with_extension("etl");
-        let truth = trace.with_extension("truth.json");
-        let mut simulate = laglab(&["simulate", scenario, "--duration", duration, "--output"]);
-        command::read(simulate.arg(&trace))?;
+        let (trace, truth) = simulated(&folder, scenario, duration)?;
         for (extension, script) in [("pftrace", "read_perfetto.py"), ("json", "read_firefox.py")] {
             let exported = trace.with_extension(extension);
             export(&trace, &exported)?;
@@ -52,7 +53,20 @@ pub(crate) fn agree() -> Result<(), String> {
         export(&trace, &tables)?;
         truths.push(format!("{scenario}={}", truth.display()));
     }
+    let (trace, truth) = simulated(&folder, CAPTURED, "4s")?;
+    let capture = trace.with_extension("pcapng");
+    export(&trace, &capture)?;
+    command::run(reader(&python, "read_pcapng.py").arg(&capture).arg(truth))?;
     command::run(reader(&python, "read_parquet.py").arg(&tables).args(truths))
+}
+
+/// Simulates a scenario; gives the paths of the trace and of its truth.
+fn simulated(folder: &Path, scenario: &str, duration: &str) -> Result<(PathBuf, PathBuf), String> {
+    let trace = folder.join(scenario).with_extension("etl");
+    let mut simulate = laglab(&["simulate", scenario, "--duration", duration, "--output"]);
+    command::read(simulate.arg(&trace))?;
+    let truth = trace.with_extension("truth.json");
+    Ok((trace, truth))
 }
 
 fn laglab(arguments: &[&str]) -> Command {
