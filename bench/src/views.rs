@@ -45,7 +45,7 @@ impl Columns {
             bits ^= bits >> 7;
             bits ^= bits << 17;
             start += (bits % (2 * gap)) as i64;
-            let span = (bits >> 20) % (16 * gap) >> (bits >> 16 & 7);
+            let span = ((bits >> 20) % (16 * gap)) >> (bits >> 16 & 7);
             let any = (bits >> 40) as u32 % PROCESSES;
             columns.starts.push(start);
             columns.ends.push(start + span as i64);
