@@ -134,7 +134,7 @@ fn the_time_range_restricts_events() {
 
 #[test]
 fn separate_traces_are_told_apart() {
-    let other = "perfview__smallEtlFile.etl";
+    let other = "perfview__net.4.5.x86-win7.etl";
     let query = "SELECT trace, count(*) AS n FROM processes GROUP BY trace ORDER BY trace";
     let rows = json_lines(&["sql", "--json", "--separate", TRACE, other, query]);
     let traces: Vec<_> = rows.iter().map(|row| row["trace"].clone()).collect();
@@ -149,7 +149,7 @@ fn what_cannot_be_answered_is_said_on_stderr_alone() {
             "did you mean `thread_id`?",
         ),
         (&["SELECT * FROM procesess"], "did you mean `processes`?"),
-        (&["SELECT FROM WHERE x"], "this is no SQL"),
+        (&["SELECT 1 FROM ("], "this is no SQL"),
         (
             &["SELECT 1", "--from", "3", "--to", "2"],
             "--from is later than --to",

@@ -5,10 +5,12 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use datafusion::common::TableReference;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
@@ -19,7 +21,6 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::StreamExt;
 use tables::{Options, Table};
 use tokio::runtime::Runtime;
-use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::functions::{self, Symbols};
@@ -232,7 +233,9 @@ impl Session {
                     // After those that it builds on.
                     needs.views.push(view);
                 }
-            } else if !self.context.table_exist(name)? && !is_created(statement) {
+            } else if !self.context.table_exist(TableReference::bare(name))?
+                && !is_created(statement)
+            {
                 return Err(unknown_table(name));
             }
         }
@@ -345,11 +348,12 @@ impl Query<'_> {
         let _runtime = runtime.enter();
         let context = self.session.context.task_ctx();
         let mut stream = execute_stream(Arc::clone(&self.plan), context)?;
-        // On a thread of its own kind: one step of it may take longer than a user waits.
-        let (give, take) = mpsc::channel(1);
+        // One step may take longer than a user waits, and there may be one on each of the runtime's
+        // threads, one of which keeps its clock: so the caller waits outside of it.
+        let (give, take) = mpsc::sync_channel(1);
         let task = runtime.spawn(async move {
             while let Some(batch) = stream.next().await {
-                if give.send(batch).await.is_err() {
+                if give.send(batch).is_err() {
                     break;
                 }
             }
@@ -412,27 +416,24 @@ impl Iterator for Batches<'_> {
             if !(self.go_on)() {
                 break Some(Err(SqlError::Cancelled));
             }
-            let next = self
-                .session
-                .runtime
-                .get()
-                .block_on(async { tokio::time::timeout(PULSE, running.batches.recv()).await });
-            match next {
-                Err(_) => {}
-                Ok(Some(Ok(batch))) if batch.num_rows() == 0 => {}
-                Ok(Some(Ok(batch))) => return Some(Ok(batch)),
-                Ok(Some(Err(error))) => {
+            match running.batches.recv_timeout(PULSE) {
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(Ok(batch)) if batch.num_rows() == 0 => {}
+                Ok(Ok(batch)) => return Some(Ok(batch)),
+                Ok(Err(error)) => {
                     let error = SqlError::from(error);
                     break Some(Err(error.with_limit(self.session.memory_bytes)));
                 }
                 // A step that panics ends the rows too, and must not pass for the end of the answer.
-                Ok(None) => match self.session.runtime.get().block_on(&mut running.task) {
-                    Err(error) if error.is_panic() => {
-                        let what = "the engine stopped in the midst of the answer".to_owned();
-                        break Some(Err(DataFusionError::Internal(what).into()));
+                Err(RecvTimeoutError::Disconnected) => {
+                    match self.session.runtime.get().block_on(&mut running.task) {
+                        Err(error) if error.is_panic() => {
+                            let what = "the engine stopped in the midst of the answer".to_owned();
+                            break Some(Err(DataFusionError::Internal(what).into()));
+                        }
+                        _ => break None,
                     }
-                    _ => break None,
-                },
+                }
             }
         };
         self.running = None;

@@ -48,7 +48,8 @@ fn run(path: &str, text: &str) -> usize {
         let (session, trace) = given.as_ref().expect("`trace` comes first");
         let end = rest.iter().position(|line| *line == "----");
         let (query, expected) = rest.split_at(end.expect("`----` ends a query"));
-        let (query, expected) = (query.join("\n"), &expected[1..]);
+        let query = filled(&query.join("\n"), trace);
+        let expected = &expected[1..];
         match *directive {
             "query" => {
                 let expected: Vec<_> = expected.iter().map(|line| filled(line, trace)).collect();

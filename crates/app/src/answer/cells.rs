@@ -2,7 +2,8 @@
 
 use std::io;
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, RecordBatch};
+use arrow_buffer::NullBuffer;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_json::writer::{EncoderOptions, NullableEncoder, make_encoder};
 use arrow_schema::{DataType, FieldRef};
@@ -18,7 +19,8 @@ pub(super) struct Style {
 /// The values of one column as text: numbers exactly, times as ISO 8601, bytes as hexadecimal,
 /// lists as JSON.
 pub(super) struct Cells<'a> {
-    array: &'a dyn arrow_array::Array,
+    /// Of any type: some have no place of their own for what is unknown.
+    unknown: Option<NullBuffer>,
     kind: Kind<'a>,
 }
 
@@ -52,7 +54,10 @@ impl Style {
                         Kind::Plain(formatter.map_err(io_error)?)
                     }
                 };
-                Ok(Cells { array, kind })
+                Ok(Cells {
+                    unknown: array.logical_nulls(),
+                    kind,
+                })
             })
             .collect()
     }
@@ -61,7 +66,11 @@ impl Style {
 impl Cells<'_> {
     /// A value; nothing if it is unknown.
     pub(super) fn text(&mut self, row: usize) -> io::Result<Option<String>> {
-        if self.array.is_null(row) {
+        if self
+            .unknown
+            .as_ref()
+            .is_some_and(|unknown| unknown.is_null(row))
+        {
             return Ok(None);
         }
         Ok(Some(match &mut self.kind {

@@ -84,13 +84,13 @@ pub(crate) fn lines(rows: &[RecordBatch]) -> Vec<String> {
     let mut lines = Vec::new();
     for batch in rows {
         for row in 0..batch.num_rows() {
-            let cells = batch
-                .columns()
-                .iter()
-                .map(|column| match column.is_null(row) {
+            let cells = batch.columns().iter().map(|column| {
+                let unknown = column.logical_nulls();
+                match unknown.is_some_and(|unknown| unknown.is_null(row)) {
                     true => "NULL".to_owned(),
                     false => array_value_to_string(column, row).expect("a value has a text"),
-                });
+                }
+            });
             lines.push(cells.collect::<Vec<_>>().join("|"));
         }
     }
