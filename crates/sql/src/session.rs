@@ -20,7 +20,7 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::StreamExt;
 use tables::{Options, Table};
-use tokio::runtime::Runtime;
+use tokio::runtime::{self, Runtime};
 use tokio::task::JoinHandle;
 
 use crate::functions::{self, Symbols};
@@ -65,21 +65,31 @@ pub struct Session {
     lookups: Arc<Lookups>,
     context: SessionContext,
     memory_bytes: usize,
-    // The last field: whatever runs on it is dropped before.
-    runtime: Threads,
+    threads: NonZeroUsize,
+    /// Where statements are planned.
+    planner: Runtime,
 }
 
-/// The threads that queries run on.
+/// The threads of one answer: those of one that was stopped may not look up for long.
 struct Threads(Option<Runtime>);
 
 impl Threads {
-    fn get(&self) -> &Runtime {
+    fn start(count: NonZeroUsize) -> Result<Threads, SqlError> {
+        let runtime = runtime::Builder::new_multi_thread()
+            .worker_threads(count.get())
+            .thread_name("sql")
+            .enable_time()
+            .build();
+        Ok(Threads(Some(runtime.map_err(SqlError::Setup)?)))
+    }
+
+    fn runtime(&self) -> &Runtime {
         self.0.as_ref().expect("taken when dropped only")
     }
 }
 
 impl Drop for Threads {
-    /// Waits for nobody: a step of a join that was stopped may go on for long before it looks up.
+    /// Waits for nobody.
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
@@ -107,14 +117,11 @@ impl Session {
         }
         let traces = Arc::new(Traces::new(traces));
         let lookups = Arc::new(Lookups::new(Arc::clone(&traces)));
-        let threads = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(threads)
-            .thread_name("sql")
-            .enable_time()
-            .build()
-            .map_err(SqlError::Setup)?;
-        let mut config = SessionConfig::new().with_target_partitions(threads);
+        let threads =
+            std::thread::available_parallelism().unwrap_or(const { NonZeroUsize::new(2).unwrap() });
+        let planner = runtime::Builder::new_current_thread().enable_time().build();
+        let planner = planner.map_err(SqlError::Setup)?;
+        let mut config = SessionConfig::new().with_target_partitions(threads.get());
         let parser = &mut config.options_mut().sql_parser;
         parser.collect_spans = true;
         // What is unknown is never the longest wait.
@@ -141,7 +148,8 @@ impl Session {
             lookups,
             context,
             memory_bytes: settings.memory_bytes,
-            runtime: Threads(Some(runtime)),
+            threads,
+            planner,
         })
     }
 
@@ -162,7 +170,7 @@ impl Session {
         for table in &needs.lookups {
             self.lookups.load(*table)?;
         }
-        let planned = self.runtime.get().block_on(async {
+        let planned = self.planner.block_on(async {
             for view in needs.views {
                 self.register(view).await?;
             }
@@ -199,7 +207,7 @@ impl Session {
     /// # Errors
     /// If there is none of that name.
     pub fn columns(&self, name: &str) -> Result<SchemaRef, SqlError> {
-        self.runtime.get().block_on(async {
+        self.planner.block_on(async {
             if let Some(view) = View::find(name) {
                 self.register(view).await?;
             }
@@ -344,14 +352,16 @@ impl Query<'_> {
     /// # Errors
     /// If it cannot begin.
     pub fn batches<'q>(&'q self, go_on: &'q dyn Fn() -> bool) -> Result<Batches<'q>, SqlError> {
-        let runtime = self.session.runtime.get();
-        let _runtime = runtime.enter();
+        let threads = Threads::start(self.session.threads)?;
         let context = self.session.context.task_ctx();
-        let mut stream = execute_stream(Arc::clone(&self.plan), context)?;
-        // One step may take longer than a user waits, and there may be one on each of the runtime's
-        // threads, one of which keeps its clock: so the caller waits outside of it.
+        let mut stream = {
+            let _inside = threads.runtime().enter();
+            execute_stream(Arc::clone(&self.plan), context)?
+        };
+        // One step may take longer than a user waits, and there may be one on each of the threads, one
+        // of which keeps their clock: so the caller waits outside of them.
         let (give, take) = mpsc::sync_channel(1);
-        let task = runtime.spawn(async move {
+        let task = threads.runtime().spawn(async move {
             while let Some(batch) = stream.next().await {
                 if give.send(batch).is_err() {
                     break;
@@ -363,6 +373,7 @@ impl Query<'_> {
             running: Some(Running {
                 batches: take,
                 task,
+                threads,
             }),
             go_on,
         })
@@ -393,6 +404,7 @@ pub struct Batches<'q> {
 struct Running {
     batches: mpsc::Receiver<Result<RecordBatch, DataFusionError>>,
     task: JoinHandle<()>,
+    threads: Threads,
 }
 
 impl Drop for Running {
@@ -426,7 +438,7 @@ impl Iterator for Batches<'_> {
                 }
                 // A step that panics ends the rows too, and must not pass for the end of the answer.
                 Err(RecvTimeoutError::Disconnected) => {
-                    match self.session.runtime.get().block_on(&mut running.task) {
+                    match running.threads.runtime().block_on(&mut running.task) {
                         Err(error) if error.is_panic() => {
                             let what = "the engine stopped in the midst of the answer".to_owned();
                             break Some(Err(DataFusionError::Internal(what).into()));
