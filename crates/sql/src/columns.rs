@@ -30,9 +30,10 @@ pub(crate) fn row_column(table: Table) -> Option<&'static str> {
     }
 }
 
-/// Whether other tables name its rows by number, so that all rows must be there.
-pub(crate) fn is_referred_to(table: Table) -> bool {
-    row_column(table).is_some() || table == Table::Stacks
+/// Whether its rows happened at a time, and not rather last, as processes, or hold all the time, as
+/// what is known of the system.
+pub(crate) fn is_of_moments(table: Table) -> bool {
+    matches!(table.schema().sorted_by, "time_ns" | "end_ns") && table != Table::SystemConfig
 }
 
 /// The columns of a table, in order, with their fields.
@@ -76,6 +77,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_others_refer_to_is_whole() {
+        for table in [
+            Table::Processes,
+            Table::Threads,
+            Table::Images,
+            Table::Stacks,
+        ] {
+            assert!(!is_of_moments(table), "{table}");
+        }
+        assert!(is_of_moments(Table::Samples));
+        assert!(is_of_moments(Table::CpuRuns));
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(crate) struct Provider {
     table: Table,
     sorted_by: &'static str,
     traces: Arc<Traces>,
-    /// What the session shows of tables of events.
+    /// What the session shows of what happened.
     range: TimeRange,
     columns: Vec<Column>,
     schema: SchemaRef,
@@ -34,10 +34,9 @@ impl Provider {
             table,
             sorted_by: table.schema().sorted_by,
             traces,
-            // A table that others refer to is whole, or row numbers would lead nowhere.
-            range: match columns::is_referred_to(table) {
-                true => TimeRange::ALL,
-                false => range,
+            range: match columns::is_of_moments(table) {
+                true => range,
+                false => TimeRange::ALL,
             },
             columns,
             schema: Arc::new(schema),

@@ -42,8 +42,8 @@ pub struct Settings {
     /// Memory that queries may have for sorting, grouping and joining before they go on on disk,
     /// or fail where that is not possible. Chunks being read and rows being given are not in it.
     pub memory_bytes: usize,
-    /// The times that tables of events are restricted to, by the column that they are sorted by.
-    /// Processes, threads, images and stacks, which other tables refer to, are not restricted.
+    /// The times that tables of what happened are restricted to, by their column `time_ns` or
+    /// `end_ns`. Tables of what lasts (processes, images, the trace itself) are whole.
     pub range: Option<RangeInclusive<i64>>,
     /// Names of addresses.
     pub symbols: Option<Arc<dyn Symbols>>,
