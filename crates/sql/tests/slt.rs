@@ -102,7 +102,7 @@ fn truth(place: &str, truth: &Value) -> String {
     }
     let (class, opcode) = place.split_once(' ').expect("a class and an opcode");
     let events = truth["kernel_events"].as_array().expect("a list").iter();
-    let of = events.filter(|e| e["cls"] == class && e["opcode"].to_string() == opcode);
+    let of = events.filter(|e| e["cls"] == class && e["opcode"].as_u64() == opcode.parse().ok());
     of.map(|e| e["count"].as_u64().expect("a number"))
         .sum::<u64>()
         .to_string()
