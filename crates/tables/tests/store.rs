@@ -180,7 +180,11 @@ fn damaged_files_are_made_again() {
             .unwrap();
         assert_eq!(all(&table).unwrap(), truth);
     }
-    assert_eq!(fs::read(case.file(Table::Samples)).unwrap(), whole);
+    // Windows does not replace a file that somebody reads: there the damaged one may stay, from
+    // which nobody is answered.
+    if !cfg!(windows) {
+        assert_eq!(fs::read(case.file(Table::Samples)).unwrap(), whole);
+    }
 }
 
 #[test]
@@ -202,7 +206,10 @@ fn threads_and_stores_may_make_the_same_table() {
     });
     assert_eq!(case.files(Table::Samples).len(), 1);
     let left = folders(case.file(Table::Samples).parent().unwrap());
-    assert_eq!(left.len(), 2, "the table and when it was used: {left:?}");
+    // Windows keeps the files of those who were later as long as they read them.
+    if !cfg!(windows) {
+        assert_eq!(left.len(), 2, "the table and when it was used: {left:?}");
+    }
 }
 
 /// A reader keeps what it has opened.
@@ -212,8 +219,12 @@ fn tables_in_use_survive_a_cleared_cache() {
     let truth = case.truth(Table::Samples);
     let store = case.open();
     let table = store.table(Table::Samples, Options::default()).unwrap();
-    case.cache().clear().unwrap();
-    assert_eq!(case.files(Table::Samples), Vec::<PathBuf>::new());
+    let cleared = case.cache().clear();
+    // Windows does not remove what somebody reads.
+    if !cfg!(windows) {
+        cleared.unwrap();
+        assert_eq!(case.files(Table::Samples), Vec::<PathBuf>::new());
+    }
     assert_eq!(all(&table).unwrap(), truth);
     assert_eq!(rows(&store, Table::Processes), case.truth(Table::Processes));
 }

@@ -236,7 +236,11 @@ mod tests {
         fs::copy(&moved, &case.file).unwrap();
         assert_eq!(case.key(), first);
         case.write(b"another!!");
-        assert_ne!(case.key(), first);
+        // Nothing that std tells of a file on Windows changes with its content if its size and time
+        // of modification do not.
+        if !cfg!(windows) {
+            assert_ne!(case.key(), first);
+        }
     }
 
     #[test]
