@@ -32,7 +32,6 @@
 //! come from there, and [`reference()`] writes `docs/tables.md` from it.
 
 mod build;
-mod bytes;
 mod captures;
 mod column;
 mod context_switches;
@@ -81,9 +80,8 @@ mod world;
 pub use build::{
     Cancelled, Options, StreamError, Summary, Table, Tables, UnknownTable, build, stream,
 };
-pub use bytes::{Bytes, BytesView};
 pub use captures::CaptureError;
-pub use column::{Addresses, Named, Names, Nullable, Primitive, Text};
+pub use column::{Addresses, Bytes, Lists, Named, Names, Nullable, Primitive, Text};
 pub use context_switches::{ContextSwitches, ContextSwitchesView};
 pub use cpu_runs::{CpuRuns, CpuRunsView};
 pub use cpus::{Cpus, CpusView};
@@ -114,5 +112,5 @@ pub use threads::{Threads, ThreadsView};
 pub use timer_requests::{TimerRequestKind, TimerRequests, TimerRequestsView};
 pub use trackers::{ImageTracker, ProcessTracker, ThreadTracker};
 pub use unreadable::Unreadable;
-pub use view::{AddressesView, Flags, NullableView, TextView};
+pub use view::{AddressesView, BytesView, Flags, NullableView, TextView};
 pub use volumes::Volumes;

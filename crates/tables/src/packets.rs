@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use etl::{Event, le};
 
-use crate::bytes::Bytes;
-use crate::column::{Named, Names, Nullable, Text};
+use crate::column::{Bytes, Named, Names, Nullable, Text};
 use crate::frame::{Frame, Link};
 use crate::join::Join;
 use crate::provider_events::{NDIS_PACKET_CAPTURE, logged_by};

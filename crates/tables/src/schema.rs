@@ -173,8 +173,8 @@ macro_rules! table {
             /// Row `i` becomes what row `order[i]` was.
             #[allow(dead_code, reason = "of tables that come sorted")]
             pub(crate) fn permute(&mut self, order: &[usize]) {
-                $(if $crate::column::Column::rows(&self.$column) > 0 {
-                    $crate::column::Column::permute(&mut self.$column, order);
+                $(if $crate::column::Cells::rows(&self.$column) > 0 {
+                    $crate::column::Cells::permute(&mut self.$column, order);
                 })+
             }
 
@@ -182,8 +182,8 @@ macro_rules! table {
             #[allow(dead_code, reason = "of tables that come whole")]
             pub(crate) fn split_at(&mut self, at: usize) -> Self {
                 let mut tail = Self::default();
-                $(if $crate::column::Column::rows(&self.$column) > 0 {
-                    tail.$column = $crate::column::Column::split_off(&mut self.$column, at);
+                $(if $crate::column::Cells::rows(&self.$column) > 0 {
+                    tail.$column = $crate::column::Cells::split_off(&mut self.$column, at);
                 })+
                 tail
             }
@@ -196,8 +196,8 @@ macro_rules! table {
                 static SCHEMA: std::sync::LazyLock<arrow_schema::SchemaRef> =
                     std::sync::LazyLock::new(|| std::sync::Arc::new($name::schema().arrow()));
                 let rows = self.len();
-                $(if $crate::column::Column::rows(&self.$column) == 0 {
-                    $crate::column::Column::fill(&mut self.$column, rows);
+                $(if $crate::column::Cells::rows(&self.$column) == 0 {
+                    $crate::column::Cells::fill(&mut self.$column, rows);
                 })+
                 let columns = vec![$($crate::column::Column::into_array(self.$column)),+];
                 arrow_array::RecordBatch::try_new(SCHEMA.clone(), columns)
@@ -258,7 +258,7 @@ macro_rules! table {
             }
 
             fn append(&mut self, other: Self) {
-                $($crate::column::Column::append(&mut self.$column, other.$column);)+
+                $($crate::column::Cells::append(&mut self.$column, other.$column);)+
             }
 
             fn split_off(&mut self, time_ns: i64) -> Self {

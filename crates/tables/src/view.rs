@@ -2,7 +2,9 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, UInt64Type};
-use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, PrimitiveArray, StringArray};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, LargeBinaryArray, ListArray, PrimitiveArray, StringArray,
+};
 use arrow_buffer::NullBuffer;
 
 use crate::column::Primitive;
@@ -138,5 +140,28 @@ impl<'a> AddressesView<'a> {
         let offsets = lists.value_offsets();
         let values = lists.values().as_primitive::<UInt64Type>().values();
         &values[offsets[row] as usize..offsets[row + 1] as usize]
+    }
+}
+
+/// Bytes of each row.
+#[derive(Clone, Copy, Debug)]
+pub struct BytesView<'a>(Option<&'a LargeBinaryArray>);
+
+impl<'a> BytesView<'a> {
+    pub(crate) fn read(array: Option<&'a ArrayRef>) -> Option<Self> {
+        let read = array.map(|array| array.as_binary_opt());
+        read.map_or(Some(BytesView(None)), |array| Some(BytesView(Some(array?))))
+    }
+
+    /// The bytes of a row; none in columns that were not read.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[inline]
+    pub fn get(&self, row: usize) -> &'a [u8] {
+        match self.0 {
+            Some(array) if array.is_valid(row) => array.value(row),
+            _ => &[],
+        }
     }
 }

@@ -1,0 +1,111 @@
+//! Which rows are known.
+
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
+
+/// One bit per row, as Arrow packs them; no bytes as long as all rows have the same bit, as in most
+/// columns of a trace that one system wrote.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bits {
+    bytes: Vec<u8>,
+    len: usize,
+    /// The bit of all rows, while there are no bytes.
+    all: bool,
+}
+
+impl Bits {
+    #[inline]
+    pub(super) fn push(&mut self, bit: bool) {
+        if self.bytes.is_empty() {
+            if self.all == bit || self.len == 0 {
+                self.all = bit;
+                self.len += 1;
+                return;
+            }
+            self.spread();
+        }
+        let at = self.len % 8;
+        if at == 0 {
+            self.bytes.push(0);
+        }
+        if let Some(last) = self.bytes.last_mut() {
+            *last |= u8::from(bit) << at;
+        }
+        self.len += 1;
+    }
+
+    /// Gives every row its own bit.
+    #[cold]
+    fn spread(&mut self) {
+        self.bytes = vec![if self.all { 0xFF } else { 0 }; self.len.div_ceil(8)];
+        if let (Some(last), used @ 1..) = (self.bytes.last_mut(), self.len % 8) {
+            *last &= (1 << used) - 1;
+        }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, row: usize) -> bool {
+        if self.bytes.is_empty() {
+            return self.all;
+        }
+        self.bytes[row / 8] >> (row % 8) & 1 != 0
+    }
+
+    pub(super) fn set(&mut self, row: usize, bit: bool) {
+        if self.bytes.is_empty() {
+            if self.all == bit {
+                return;
+            }
+            self.spread();
+        }
+        let byte = &mut self.bytes[row / 8];
+        *byte = *byte & !(1 << (row % 8)) | u8::from(bit) << (row % 8);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn permute(&mut self, order: &[usize]) {
+        if self.bytes.is_empty() {
+            self.len = order.len();
+            return;
+        }
+        let mut permuted = Bits::default();
+        order.iter().for_each(|row| permuted.push(self.get(*row)));
+        *self = permuted;
+    }
+
+    pub(super) fn append(&mut self, other: &Bits) {
+        if self.len == 0 {
+            *self = other.clone();
+        } else if self.bytes.is_empty() && other.bytes.is_empty() && self.all == other.all {
+            self.len += other.len;
+        } else {
+            (0..other.len).for_each(|row| self.push(other.get(row)));
+        }
+    }
+
+    pub(super) fn split_off(&mut self, at: usize) -> Bits {
+        let mut tail = Bits::default();
+        (at..self.len).for_each(|row| tail.push(self.get(row)));
+        self.len = at.min(self.len);
+        if !self.bytes.is_empty() {
+            self.bytes.truncate(self.len.div_ceil(8));
+            if let (Some(last), used @ 1..) = (self.bytes.last_mut(), self.len % 8) {
+                *last &= (1 << used) - 1;
+            }
+            if self.len == 0 {
+                *self = Bits::default();
+            }
+        }
+        tail
+    }
+
+    pub(super) fn into_nulls(self) -> Option<NullBuffer> {
+        if self.bytes.is_empty() {
+            return (!self.all).then(|| NullBuffer::new_null(self.len));
+        }
+        let bits = BooleanBuffer::new(Buffer::from_vec(self.bytes), 0, self.len);
+        Some(NullBuffer::new(bits)).filter(|nulls| nulls.null_count() > 0)
+    }
+}
