@@ -1,5 +1,6 @@
 //! The passes over a trace that fill the tables asked for.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
@@ -12,6 +13,7 @@ use events::Decoder;
 use events::kernel::Class;
 use rayon::prelude::*;
 
+use crate::column::Place;
 use crate::cpus::{NUMA_NODE, PROCESSOR_GROUP, PROCESSOR_NUMBER, PROCESSORS};
 use crate::disk_io::DiskStarts;
 use crate::event_rows::decoder_of;
@@ -108,22 +110,22 @@ macro_rules! tables {
                     end_ns,
                     ..Slice::default()
                 };
-                $(let mut $event_field: Vec<$event> = streams
+                $(let $event_field: Vec<$event> = streams
                     .iter_mut()
                     .map(|stream| before(&mut stream.$event_field, end_ns))
                     .collect();)+
-                let mut disk_starts: Vec<DiskStarts> = streams
+                let disk_starts: Vec<DiskStarts> = streams
                     .iter_mut()
                     .map(|stream| before(&mut stream.disk_starts, end_ns))
                     .collect();
-                let mut file_events: Vec<FileEvents> = streams
+                let file_events: Vec<FileEvents> = streams
                     .iter_mut()
                     .map(|stream| before(&mut stream.file_events, end_ns))
                     .collect();
                 rayon::scope(|scope| {
-                    $(scope.spawn(|_| slice.$event_field = together(&mut $event_field));)+
-                    scope.spawn(|_| slice.disk_starts = together(&mut disk_starts));
-                    scope.spawn(|_| slice.file_events = together(&mut file_events));
+                    $(scope.spawn(|_| slice.$event_field = Rows::merge($event_field));)+
+                    scope.spawn(|_| slice.disk_starts = Rows::merge(disk_starts));
+                    scope.spawn(|_| slice.file_events = Rows::merge(file_events));
                 });
                 slice
             }
@@ -159,14 +161,14 @@ macro_rules! tables {
             /// Adds the rows of a slice that are asked for.
             fn append(&mut self, slice: Slice, wanted: &[Table]) {
                 $(if wanted.contains(&Table::$event) && !slice.$event_field.is_empty() {
-                    let mut rows = slice.$event_field;
-                    let mut order: Vec<usize> = (0..rows.len()).collect();
-                    order.sort_by_key(|row| rows.cpu.cpu_of(*row));
-                    rows.permute(&order);
-                    while !rows.is_empty() {
-                        let cpu = rows.cpu.cpu_of(rows.len() - 1);
-                        let others = (0..rows.len()).rev().find(|row| rows.cpu.cpu_of(*row) < cpu);
-                        let part = rows.split_at(others.map_or(0, |last| last + 1));
+                    let rows = [slice.$event_field];
+                    let mut cpus: BTreeMap<u16, Vec<Place>> = BTreeMap::new();
+                    for row in 0..rows[0].len() {
+                        let places = cpus.entry(rows[0].cpu.cpu_of(row)).or_default();
+                        places.push(Place { part: 0, row: row as u32 });
+                    }
+                    for (cpu, order) in cpus {
+                        let part = $event::gather(&rows, &order);
                         let of_cpu = |of: &$event| of.cpu.cpu_of(0);
                         match self.$event_field.binary_search_by_key(&cpu, of_cpu) {
                             Ok(at) => Rows::append(&mut self.$event_field[at], part),
@@ -564,8 +566,8 @@ fn events<E: Send>(
         let later = captured.split_off(slice.end_ns);
         let due = std::mem::replace(&mut captured, later);
         if plan.events.has(Table::Packets) && !due.is_empty() {
-            slice.packets.append(due);
-            slice.packets.sort();
+            let packets = std::mem::take(&mut slice.packets);
+            slice.packets = Rows::merge(vec![packets, due]);
         }
         let begin_ns = slices.first_ns();
         let scheduling = scheduling.get_or_insert_with(|| Scheduling::new(begin_ns));
@@ -755,18 +757,14 @@ fn before<T: Rows>(rows: &mut T, end_ns: i64) -> T {
     rows.sort();
     let rest = match end_ns {
         i64::MAX => T::default(),
-        _ => rows.split_off(end_ns),
+        _ => {
+            let mut rest = rows.split_off(end_ns);
+            // The next slice holds about as many.
+            rest.reserve(rows.rows());
+            rest
+        }
     };
     std::mem::replace(rows, rest)
-}
-
-/// The rows of all streams, sorted.
-fn together<T: Rows>(parts: &mut Vec<T>) -> T {
-    let mut parts = parts.drain(..);
-    let mut all = parts.next().unwrap_or_default();
-    parts.for_each(|part| all.append(part));
-    all.sort();
-    all
 }
 
 /// Tables, as bits.

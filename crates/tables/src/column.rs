@@ -27,13 +27,25 @@ pub use crate::column::nullable::Nullable;
 pub use crate::column::text::Text;
 use crate::view::Flags;
 
+/// A row of one of several parts of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Index of the part.
+    pub part: u32,
+    /// Index of the row in it.
+    pub row: u32,
+}
+
 /// Rows of a column under construction, whatever they hold.
-pub trait Cells: Sized {
+pub trait Cells: Default {
     /// Number of rows.
     fn rows(&self) -> usize;
 
-    /// Row `i` becomes what row `order[i]` was.
-    fn permute(&mut self, order: &[usize]);
+    /// Makes room for so many rows more.
+    fn reserve(&mut self, rows: usize);
+
+    /// The rows of several parts, in the order given.
+    fn gather(parts: &[&Self], order: &[Place]) -> Self;
 
     /// Adds the rows of another part of the table.
     fn append(&mut self, other: Self);
@@ -88,8 +100,13 @@ impl<T: Copy> Cells for Vec<T> {
         self.len()
     }
 
-    fn permute(&mut self, order: &[usize]) {
-        *self = order.iter().map(|row| self[*row]).collect();
+    fn reserve(&mut self, rows: usize) {
+        Vec::reserve(self, rows);
+    }
+
+    fn gather(parts: &[&Self], order: &[Place]) -> Self {
+        let row = |place: &Place| parts[place.part as usize][place.row as usize];
+        order.iter().map(row).collect()
     }
 
     fn append(&mut self, mut other: Self) {

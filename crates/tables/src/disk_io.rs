@@ -166,6 +166,20 @@ impl Rows for DiskStarts {
         self.0.append(&mut other.0);
     }
 
+    fn merge(parts: Vec<Self>) -> Self {
+        let mut all = DiskStarts(parts.into_iter().flat_map(|part| part.0).collect());
+        all.sort();
+        all
+    }
+
+    fn reserve(&mut self, rows: usize) {
+        self.0.reserve(rows);
+    }
+
+    fn rows(&self) -> usize {
+        self.0.len()
+    }
+
     fn split_off(&mut self, time_ns: i64) -> Self {
         let at = self.0.partition_point(|start| start.time_ns < time_ns);
         DiskStarts(self.0.split_off(at))

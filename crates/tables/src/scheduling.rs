@@ -2,8 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::schema::Rows;
 use crate::stack_index::StackCursor;
-use crate::world::{ThreadFinder, ThreadIds, World};
+use crate::world::{KnownThread, ThreadIds, World};
 use crate::{ContextSwitches, CpuRuns, ReadyThreads};
 
 /// States of a thread that could go on: it lost the CPU without waiting for anything.
@@ -12,9 +13,11 @@ const RUNNABLE: [u8; 4] = [1, 2, 3, 7];
 /// The scheduler's state at the end of a slice of time.
 #[derive(Debug, Default)]
 pub(crate) struct Scheduling {
-    cpus: FxHashMap<u16, Running>,
-    threads: FxHashMap<u32, Thread>,
-    finder: ThreadFinder,
+    /// By number; those that have switched.
+    cpus: Vec<Option<Running>>,
+    /// Index in `threads` of each thread that was met.
+    indices: FxHashMap<u32, u32>,
+    threads: Vec<Thread>,
     stacks: StackCursor,
     /// When CPUs' switches contradicted each other, rising.
     contradictions: Vec<i64>,
@@ -33,6 +36,8 @@ struct Running {
 #[derive(Clone, Copy, Debug)]
 struct SwitchIn {
     thread_id: u32,
+    /// Its index in [`Scheduling::threads`].
+    thread: u32,
     previous_thread_id: u32,
     previous_process_row: Option<u32>,
     priority: i8,
@@ -46,11 +51,25 @@ struct SwitchIn {
 /// What is remembered of a thread between its runs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Thread {
+    known: KnownThread,
     out: Option<SwitchOut>,
     ready: Option<Ready>,
     /// It runs, and was made ready for its next run already: its wait was over before it began.
     next_ready: Option<Ready>,
     runs: bool,
+}
+
+/// A run that ends, or is under way when the trace ends.
+struct Run {
+    cpu: u16,
+    running: Running,
+    /// Who really ran.
+    thread_id: u32,
+    /// Its index in [`Scheduling::threads`].
+    thread: u32,
+    end_ns: i64,
+    /// How it ended, and the thread's ideal processor.
+    ended: Option<(SwitchOut, u8)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +117,7 @@ impl Scheduling {
         world: &World<'_>,
     ) -> CpuRuns {
         let mut runs = CpuRuns::default();
+        runs.reserve(switches.len());
         let (mut switch, mut readied) = (0, 0);
         loop {
             let next_switch = switches.time_ns.get(switch).copied();
@@ -120,28 +140,53 @@ impl Scheduling {
     /// The runs that are under way at the end of the trace, in the order of CPUs.
     pub(crate) fn finish(mut self, end_ns: i64, world: &World<'_>) -> CpuRuns {
         let mut runs = CpuRuns::default();
-        let mut cpus: Vec<(u16, Running)> = self.cpus.iter().map(|(c, r)| (*c, *r)).collect();
-        cpus.sort_unstable_by_key(|(cpu, _)| *cpu);
-        for (cpu, running) in cpus {
-            if let Some(switch_in) = running.switch_in {
+        for (cpu, running) in (0..).zip(std::mem::take(&mut self.cpus)) {
+            if let Some(running) = running
+                && let Some(SwitchIn {
+                    thread_id, thread, ..
+                }) = running.switch_in
+            {
                 let end_ns = end_ns.max(running.start_ns);
-                let thread_id = switch_in.thread_id;
-                self.push(&mut runs, cpu, running, thread_id, end_ns, None, world);
+                let run = Run {
+                    cpu,
+                    running,
+                    thread_id,
+                    thread,
+                    end_ns,
+                    ended: None,
+                };
+                self.push(&mut runs, &run, world);
             }
         }
         runs
     }
 
+    /// Index in `threads` of the thread with an id.
+    #[inline]
+    fn index(&mut self, thread_id: u32) -> u32 {
+        let threads = &mut self.threads;
+        *self.indices.entry(thread_id).or_insert_with(|| {
+            threads.push(Thread::default());
+            (threads.len() - 1) as u32
+        })
+    }
+
     fn ready(&mut self, rows: &mut ReadyThreads, row: usize, world: &World<'_>) {
         let (time_ns, cpu) = (rows.time_ns[row], rows.cpu[row]);
         let thread_id = rows.thread_id[row];
-        let ids = self.finder.find(world, thread_id, time_ns);
+        let index = self.index(thread_id);
+        let thread = &mut self.threads[index as usize];
+        let ids = thread.known.at(world, thread_id, time_ns);
         rows.thread_row.push(ids.thread_row);
         rows.process_id.push(ids.process_id);
         rows.process_row.push(ids.process_row);
-        let running = self.cpus.get(&cpu).and_then(|running| running.switch_in);
+        let running = self.cpus.get(usize::from(cpu)).copied().flatten();
+        let running = running.and_then(|running| running.switch_in);
         let by = running.map(|switch_in| switch_in.thread_id);
-        let by_ids = by.map(|by| self.finder.find(world, by, time_ns));
+        let by_ids = running.map(|switch_in| {
+            let thread = &mut self.threads[switch_in.thread as usize];
+            thread.known.at(world, switch_in.thread_id, time_ns)
+        });
         let by_ids = by_ids.unwrap_or_default();
         rows.readying_thread_id.push(by);
         rows.readying_thread_row.push(by_ids.thread_row);
@@ -150,7 +195,7 @@ impl Scheduling {
         let stacks = world.stacks;
         let stack_id = by.and_then(|by| stacks.at(&mut self.stacks, time_ns, by));
         rows.stack_id.push(stack_id);
-        let thread = self.threads.entry(thread_id).or_default();
+        let thread = &mut self.threads[index as usize];
         let slot = match thread.runs {
             true => &mut thread.next_ready,
             false => &mut thread.ready,
@@ -189,33 +234,48 @@ impl Scheduling {
             rank: rows.old_rank.get(row),
             remaining_quantum: rows.old_remaining_quantum.get(row),
         };
-        let running = self.cpus.get(&cpu).copied().unwrap_or(Running {
+        if self.cpus.len() <= usize::from(cpu) {
+            self.cpus.resize(usize::from(cpu) + 1, None);
+        }
+        let running = self.cpus[usize::from(cpu)].unwrap_or(Running {
             start_ns: self.begin_ns.min(time_ns),
             switch_in: None,
         });
-        let planned = running.switch_in.map(|switch_in| switch_in.thread_id);
-        if let Some(planned) = planned.filter(|planned| *planned != old) {
+        let planned = running.switch_in.map(|s| (s.thread_id, s.thread));
+        let old_index = match planned {
+            Some((thread_id, index)) if thread_id == old => index,
+            _ => self.index(old),
+        };
+        if let Some((_, planned)) = planned.filter(|(planned, _)| *planned != old) {
             self.contradictions.push(time_ns);
             // It never ran here: what made it ready still holds.
-            let thread = self.threads.entry(planned).or_default();
+            let thread = &mut self.threads[planned as usize];
             thread.runs = false;
             thread.ready = thread.next_ready.take().or(thread.ready);
         }
-        let ideal = rows.old_ideal_processor[row];
-        let ended = Some((out, ideal));
-        let old_ids = self.push(runs, cpu, running, old, time_ns, ended, world);
+        let run = Run {
+            cpu,
+            running,
+            thread_id: old,
+            thread: old_index,
+            end_ns: time_ns,
+            ended: Some((out, rows.old_ideal_processor[row])),
+        };
+        let old_ids = self.push(runs, &run, world);
         if old != 0 {
-            let thread = self.threads.entry(old).or_default();
+            let thread = &mut self.threads[old_index as usize];
             thread.out = Some(out);
             thread.ready = thread.next_ready.take();
             thread.runs = false;
         }
+        let new_index = self.index(new);
         if new != 0 {
-            self.threads.entry(new).or_default().runs = true;
+            self.threads[new_index as usize].runs = true;
         }
         let stack_id = world.stacks.at(&mut self.stacks, time_ns, new);
         let switch_in = Some(SwitchIn {
             thread_id: new,
+            thread: new_index,
             previous_thread_id: old,
             previous_process_row: old_ids.process_row,
             priority: rows.new_priority[row],
@@ -225,40 +285,34 @@ impl Scheduling {
             previous_c_state: rows.previous_c_state.get(row),
             stack_id,
         });
-        let start_ns = time_ns;
-        self.cpus.insert(
-            cpu,
-            Running {
-                start_ns,
-                switch_in,
-            },
-        );
+        self.cpus[usize::from(cpu)] = Some(Running {
+            start_ns: time_ns,
+            switch_in,
+        });
     }
 
     /// Adds the run of a thread; says whose thread it is.
-    #[expect(clippy::too_many_arguments, reason = "a run is made of this much")]
-    fn push(
-        &mut self,
-        runs: &mut CpuRuns,
-        cpu: u16,
-        running: Running,
-        thread_id: u32,
-        end_ns: i64,
-        ended: Option<(SwitchOut, u8)>,
-        world: &World<'_>,
-    ) -> ThreadIds {
+    fn push(&mut self, runs: &mut CpuRuns, run: &Run, world: &World<'_>) -> ThreadIds {
+        let Run {
+            cpu,
+            running,
+            thread_id,
+            thread,
+            end_ns,
+            ended,
+        } = *run;
         let start_ns = running.start_ns;
-        let ids = self.finder.find(world, thread_id, start_ns);
-        let thread = match thread_id {
-            0 => Thread::default(),
-            _ => self.threads.get(&thread_id).copied().unwrap_or_default(),
-        };
-        // Of a run that began before the trace nothing before it is known.
+        let thread = &mut self.threads[thread as usize];
+        let ids = thread.known.at(world, thread_id, start_ns);
+        let thread = &*thread;
+        // Of a run that began before the trace nothing before it is known, nor of the idle
+        // threads, which share an id.
         let before = running.switch_in.is_some();
-        let out = thread.out.filter(|out| before && out.time_ns <= start_ns);
+        let told = before && thread_id != 0;
+        let out = thread.out.filter(|out| told && out.time_ns <= start_ns);
         let ready = thread
             .ready
-            .filter(|ready| before && ready.time_ns <= start_ns);
+            .filter(|ready| told && ready.time_ns <= start_ns);
         // A wait that ended is one; a thread that only lost its CPU was ready all the time.
         let preempted = out.is_some_and(|out| RUNNABLE.contains(&out.state));
         let since = match (ready, out) {

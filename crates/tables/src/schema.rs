@@ -7,6 +7,8 @@ use std::collections::HashMap;
 
 use arrow_schema::{DataType, Field, Schema};
 
+use crate::column::Place;
+
 /// The declaration of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableSchema {
@@ -84,8 +86,30 @@ pub(crate) trait Rows: Default + Send {
     /// Adds the rows of another part of the table.
     fn append(&mut self, other: Self);
 
+    /// The rows of several parts, each in order of time, in order of time. Rows of equal time are
+    /// in the order of the parts.
+    fn merge(parts: Vec<Self>) -> Self;
+
+    /// Makes room for so many rows more.
+    fn reserve(&mut self, rows: usize);
+
+    /// Number of rows.
+    fn rows(&self) -> usize;
+
     /// Takes the rows from `time_ns` on out of the sorted rows.
     fn split_off(&mut self, time_ns: i64) -> Self;
+}
+
+/// The rows of several parts in order of time, those of equal time in the order given.
+pub(crate) fn order_of(times: &[&[i64]]) -> Vec<Place> {
+    let mut order: Vec<(i64, Place)> = Vec::with_capacity(times.iter().map(|t| t.len()).sum());
+    for (part, times) in (0..).zip(times) {
+        let places = (0..).map(|row| Place { part, row });
+        order.extend(times.iter().copied().zip(places));
+    }
+    // Stable, and quick where the parts are in order.
+    order.sort_by_key(|(time, _)| *time);
+    order.into_iter().map(|(_, place)| place).collect()
 }
 
 /// A record batch is not of the table that it is read as.
@@ -170,12 +194,17 @@ macro_rules! table {
                 self.$time.is_empty()
             }
 
-            /// Row `i` becomes what row `order[i]` was.
+            /// The rows of several parts, in the order given.
             #[allow(dead_code, reason = "of tables that come sorted")]
-            pub(crate) fn permute(&mut self, order: &[usize]) {
-                $(if $crate::column::Cells::rows(&self.$column) > 0 {
-                    $crate::column::Cells::permute(&mut self.$column, order);
+            pub(crate) fn gather(parts: &[Self], order: &[$crate::column::Place]) -> Self {
+                let mut gathered = Self::default();
+                $({
+                    let parts: Vec<_> = parts.iter().map(|part| &part.$column).collect();
+                    if parts.iter().any(|part| $crate::column::Cells::rows(*part) > 0) {
+                        gathered.$column = $crate::column::Cells::gather(&parts, order);
+                    }
                 })+
+                gathered
             }
 
             /// Takes the rows from row `at` on out.
@@ -252,9 +281,26 @@ macro_rules! table {
                 if self.$time.is_sorted() {
                     return;
                 }
-                let mut order: Vec<usize> = (0..self.len()).collect();
-                order.sort_by_key(|row| self.$time[*row]);
-                self.permute(&order);
+                let order = $crate::schema::order_of(&[&self.$time]);
+                *self = Self::gather(&[std::mem::take(self)], &order);
+            }
+
+            fn merge(mut parts: Vec<Self>) -> Self {
+                parts.retain(|part| !part.is_empty());
+                if parts.len() < 2 {
+                    return parts.pop().unwrap_or_default();
+                }
+                let times: Vec<&[i64]> = parts.iter().map(|part| part.$time.as_slice()).collect();
+                let order = $crate::schema::order_of(&times);
+                Self::gather(&parts, &order)
+            }
+
+            fn reserve(&mut self, rows: usize) {
+                $($crate::column::Cells::reserve(&mut self.$column, rows);)+
+            }
+
+            fn rows(&self) -> usize {
+                self.len()
             }
 
             fn append(&mut self, other: Self) {

@@ -62,24 +62,38 @@ impl World<'_> {
     }
 }
 
-/// Finds threads, remembering each until another gets its id or its process's.
+/// What is known of the thread that has an id, until another gets that id or its process's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KnownThread {
+    /// When that begins to hold, and when it no longer does.
+    from_ns: i64,
+    until_ns: i64,
+    ids: ThreadIds,
+}
+
+impl KnownThread {
+    /// What is known of the thread that had the id; looks it up where that is another one.
+    #[inline]
+    pub(crate) fn at(&mut self, world: &World<'_>, thread_id: u32, time_ns: i64) -> ThreadIds {
+        if !(self.from_ns..self.until_ns).contains(&time_ns) {
+            *self = look_up(world, thread_id, time_ns);
+        }
+        self.ids
+    }
+}
+
+/// Finds threads by id.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadFinder {
-    known: FxHashMap<u32, (i64, i64, ThreadIds)>,
+    known: FxHashMap<u32, KnownThread>,
 }
 
 impl ThreadFinder {
     /// What is known of the thread that had the id.
     #[inline]
     pub(crate) fn find(&mut self, world: &World<'_>, thread_id: u32, time_ns: i64) -> ThreadIds {
-        if let Some((from, until, ids)) = self.known.get(&thread_id)
-            && (*from..*until).contains(&time_ns)
-        {
-            return *ids;
-        }
-        let found = look_up(world, thread_id, time_ns);
-        self.known.insert(thread_id, found);
-        found.2
+        let known = self.known.entry(thread_id).or_default();
+        known.at(world, thread_id, time_ns)
     }
 
     /// Fills the two columns that say which rows of other tables the thread and the process are
@@ -118,11 +132,14 @@ impl ThreadFinder {
     }
 }
 
-/// What is known of a thread, and from when until when that holds.
-fn look_up(world: &World<'_>, thread_id: u32, time_ns: i64) -> (i64, i64, ThreadIds) {
-    let (thread_row, thread_from, thread_until) = world.threads.lookup_span(thread_id, time_ns);
+fn look_up(world: &World<'_>, thread_id: u32, time_ns: i64) -> KnownThread {
+    let (thread_row, from_ns, until_ns) = world.threads.lookup_span(thread_id, time_ns);
     let Some(process_id) = world.threads.process_id(thread_id, time_ns) else {
-        return (thread_from, thread_until, ThreadIds::default());
+        return KnownThread {
+            from_ns,
+            until_ns,
+            ids: ThreadIds::default(),
+        };
     };
     let (process_row, from, until) = world.processes.lookup_span(process_id, time_ns);
     let ids = ThreadIds {
@@ -130,7 +147,11 @@ fn look_up(world: &World<'_>, thread_id: u32, time_ns: i64) -> (i64, i64, Thread
         process_id: Some(process_id),
         process_row: process_row.and_then(|row| u32::try_from(row).ok()),
     };
-    (thread_from.max(from), thread_until.min(until), ids)
+    KnownThread {
+        from_ns: from_ns.max(from),
+        until_ns: until_ns.min(until),
+        ids,
+    }
 }
 
 /// Finds images by address, remembering each as long as it is mapped.

@@ -2,6 +2,8 @@
 
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 
+use crate::column::Place;
+
 /// One bit per row, as Arrow packs them; no bytes as long as all rows have the same bit, as in most
 /// columns of a trace that one system wrote.
 #[derive(Clone, Debug, Default)]
@@ -65,14 +67,22 @@ impl Bits {
         self.len
     }
 
-    pub(super) fn permute(&mut self, order: &[usize]) {
-        if self.bytes.is_empty() {
-            self.len = order.len();
-            return;
+    pub(super) fn gather(parts: &[&Bits], order: &[Place]) -> Bits {
+        let row = |place: &Place| parts[place.part as usize].get(place.row as usize);
+        let mut gathered = Bits::default();
+        if let Some(all) = order.first().map(row)
+            && parts.iter().all(|part| part.is_all(all))
+        {
+            (gathered.len, gathered.all) = (order.len(), all);
+        } else {
+            order.iter().for_each(|place| gathered.push(row(place)));
         }
-        let mut permuted = Bits::default();
-        order.iter().for_each(|row| permuted.push(self.get(*row)));
-        *self = permuted;
+        gathered
+    }
+
+    /// Whether there are no rows, or all are known to have the bit.
+    fn is_all(&self, bit: bool) -> bool {
+        self.len == 0 || self.bytes.is_empty() && self.all == bit
     }
 
     pub(super) fn append(&mut self, other: &Bits) {

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, LargeBinaryArray, ListArray, OffsetSizeTrait, Primit
 use arrow_buffer::{Buffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, FieldRef};
 
-use crate::column::{Cells, Column};
+use crate::column::{Cells, Column, Place};
 use crate::view::{AddressesView, BytesView};
 
 /// A column of lists, known in every row. `O` is what Arrow tells their ends in: what would end
@@ -60,10 +60,16 @@ impl<T: Copy, O: OffsetSizeTrait> Cells for Lists<T, O> {
         self.offsets.len() - 1
     }
 
-    fn permute(&mut self, order: &[usize]) {
-        let mut permuted = Lists::default();
-        order.iter().for_each(|row| permuted.push(self.get(*row)));
-        *self = permuted;
+    fn reserve(&mut self, rows: usize) {
+        self.offsets.reserve(rows);
+    }
+
+    fn gather(parts: &[&Self], order: &[Place]) -> Self {
+        let mut gathered = Lists::default();
+        for place in order {
+            gathered.push(parts[place.part as usize].get(place.row as usize));
+        }
+        gathered
     }
 
     fn append(&mut self, other: Self) {
@@ -132,13 +138,13 @@ mod tests {
         let rows: [&[u8]; 4] = [b"one", b"", b"three", b"4"];
         let mut column = Bytes::default();
         rows.iter().for_each(|row| column.push(row));
-        let mut tail = column.split_off(2);
+        let tail = column.split_off(2);
         assert_eq!((column.rows(), tail.rows()), (2, 2));
-        tail.permute(&[1, 0]);
-        column.append(tail);
+        let order = [(0, 1), (1, 0), (0, 0)].map(|(part, row)| Place { part, row });
+        column.append(Bytes::gather(&[&tail, &column], &order));
         let array = column.into_array();
         let view = Bytes::view(Some(&array)).unwrap();
-        let found = [0, 1, 2, 3].map(|row| view.get(row));
-        assert_eq!(found, [rows[0], rows[1], rows[3], rows[2]]);
+        let found = [0, 1, 2, 3, 4].map(|row| view.get(row));
+        assert_eq!(found, [rows[0], rows[1], rows[3], rows[0], rows[2]]);
     }
 }

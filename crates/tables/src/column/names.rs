@@ -6,7 +6,7 @@ use arrow_array::types::Int8Type;
 use arrow_array::{ArrayRef, DictionaryArray, StringArray};
 use arrow_schema::DataType;
 
-use crate::column::{Cells, Column};
+use crate::column::{Cells, Column, Place};
 use crate::view::TextView;
 
 /// Something that has one of a few names.
@@ -38,8 +38,13 @@ impl<K: Copy> Cells for Names<K> {
         self.0.len()
     }
 
-    fn permute(&mut self, order: &[usize]) {
-        self.0.permute(order);
+    fn reserve(&mut self, rows: usize) {
+        self.0.reserve(rows);
+    }
+
+    fn gather(parts: &[&Self], order: &[Place]) -> Self {
+        let parts: Vec<&Vec<K>> = parts.iter().map(|part| &part.0).collect();
+        Names(Cells::gather(&parts, order))
     }
 
     fn append(&mut self, mut other: Self) {

@@ -8,10 +8,11 @@ use arrow_buffer::ScalarBuffer;
 use arrow_schema::DataType;
 
 use crate::column::bits::Bits;
-use crate::column::{Cells, Column, Primitive};
+use crate::column::{Cells, Column, Place, Primitive};
 use crate::view::{Flags, NullableView};
 
-/// A column of numbers or flags of which some are unknown.
+/// A column of numbers or flags of which some are unknown. No values are stored until one is known:
+/// many columns of a trace stay unknown, since the system that wrote it has no such field.
 #[derive(Clone, Debug, Default)]
 pub struct Nullable<T> {
     values: Vec<T>,
@@ -22,8 +23,19 @@ impl<T: Copy + Default> Nullable<T> {
     /// Adds a row.
     #[inline]
     pub fn push(&mut self, value: Option<T>) {
-        self.values.push(value.unwrap_or_default());
+        if value.is_some() || !self.values.is_empty() {
+            if self.values.len() < self.known.len() {
+                self.store_values();
+            }
+            self.values.push(value.unwrap_or_default());
+        }
         self.known.push(value.is_some());
+    }
+
+    /// Gives every row a value.
+    #[cold]
+    fn store_values(&mut self) {
+        self.values.resize(self.known.len(), T::default());
     }
 
     /// The value of a row, if it is known.
@@ -40,18 +52,19 @@ impl<T: Copy + Default> Nullable<T> {
     /// # Panics
     /// If there is no such row.
     pub fn set(&mut self, row: usize, value: Option<T>) {
+        self.store_values();
         self.values[row] = value.unwrap_or_default();
         self.known.set(row, value.is_some());
     }
 
     /// Number of rows.
     pub fn len(&self) -> usize {
-        self.values.len()
+        self.known.len()
     }
 
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
+        self.known.len() == 0
     }
 
     /// The rows in order.
@@ -73,19 +86,43 @@ impl<T: Copy + Default> Cells for Nullable<T> {
         self.len()
     }
 
-    fn permute(&mut self, order: &[usize]) {
-        self.values.permute(order);
-        self.known.permute(order);
+    fn reserve(&mut self, rows: usize) {
+        self.values.reserve(rows);
+    }
+
+    fn gather(parts: &[&Self], order: &[Place]) -> Self {
+        let known: Vec<&Bits> = parts.iter().map(|part| &part.known).collect();
+        let known = Bits::gather(&known, order);
+        let values: Vec<&[T]> = parts.iter().map(|part| &part.values[..]).collect();
+        if values.iter().all(|values| values.is_empty()) {
+            let values = Vec::new();
+            return Nullable { values, known };
+        }
+        let row = |place: &Place| {
+            let values = values[place.part as usize];
+            values.get(place.row as usize).copied().unwrap_or_default()
+        };
+        Nullable {
+            values: order.iter().map(row).collect(),
+            known,
+        }
     }
 
     fn append(&mut self, mut other: Self) {
-        self.values.append(&mut other.values);
+        if !other.values.is_empty() {
+            self.store_values();
+            other.store_values();
+            self.values.append(&mut other.values);
+        } else if !self.values.is_empty() {
+            let rows = self.len() + other.len();
+            self.values.resize(rows, T::default());
+        }
         self.known.append(&other.known);
     }
 
     fn split_off(&mut self, at: usize) -> Self {
         Nullable {
-            values: self.values.split_off(at),
+            values: self.values.split_off(at.min(self.values.len())),
             known: self.known.split_off(at),
         }
     }
@@ -105,7 +142,8 @@ impl<T: Primitive + Default> Column for Nullable<T> {
         T::Arrow::DATA_TYPE
     }
 
-    fn into_array(self) -> ArrayRef {
+    fn into_array(mut self) -> ArrayRef {
+        self.store_values();
         let values: ScalarBuffer<T> = self.values.into();
         let nulls = self.known.into_nulls();
         Arc::new(PrimitiveArray::<T::Arrow>::new(values, nulls))
@@ -124,7 +162,8 @@ impl Column for Nullable<bool> {
         DataType::Boolean
     }
 
-    fn into_array(self) -> ArrayRef {
+    fn into_array(mut self) -> ArrayRef {
+        self.store_values();
         let nulls = self.known.into_nulls();
         Arc::new(BooleanArray::new(self.values.into(), nulls))
     }

@@ -7,7 +7,7 @@ use arrow_buffer::{Buffer, OffsetBuffer};
 use arrow_schema::DataType;
 
 use crate::column::bits::Bits;
-use crate::column::{Cells, Column};
+use crate::column::{Cells, Column, Place};
 use crate::view::TextView;
 
 /// A column of text of which some is unknown. Holds up to 2 GiB; what does not fit stays unknown.
@@ -78,8 +78,13 @@ impl Cells for Text {
         self.len()
     }
 
-    fn permute(&mut self, order: &[usize]) {
-        *self = order.iter().map(|row| self.get(*row)).collect();
+    fn reserve(&mut self, rows: usize) {
+        self.offsets.reserve(rows);
+    }
+
+    fn gather(parts: &[&Self], order: &[Place]) -> Self {
+        let row = |place: &Place| parts[place.part as usize].get(place.row as usize);
+        order.iter().map(row).collect()
     }
 
     fn append(&mut self, other: Self) {
@@ -126,8 +131,10 @@ mod tests {
 
     #[test]
     fn rows_move_whole() {
-        let mut text: Text = [Some("a"), None, Some("ccc")].into_iter().collect();
-        text.permute(&[2, 1, 0]);
+        let first: Text = [Some("a"), None].into_iter().collect();
+        let second: Text = [Some("ccc")].into_iter().collect();
+        let order = [(1, 0), (0, 1), (0, 0)].map(|(part, row)| Place { part, row });
+        let text = Text::gather(&[&first, &second], &order);
         let rows: Vec<_> = text.iter().collect();
         assert_eq!(rows, [Some("ccc"), None, Some("a")]);
         let array = text.into_array();
