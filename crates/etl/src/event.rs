@@ -460,6 +460,7 @@ impl<'a> Event<'a> {
     }
 
     /// The version of the payload's layout.
+    #[inline]
     pub fn version(&self) -> Option<u8> {
         let at = match self.kind {
             HeaderKind::Full32
@@ -589,6 +590,7 @@ impl<'a> Event<'a> {
         self.record.get(self.payload_offset()..).unwrap_or(&[])
     }
 
+    #[inline]
     fn payload_offset(&self) -> usize {
         match self.kind {
             HeaderKind::System32 | HeaderKind::System64 => 32,

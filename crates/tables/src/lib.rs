@@ -59,6 +59,7 @@ mod processes;
 mod provider_events;
 mod ready_threads;
 mod reference;
+mod run;
 mod samples;
 mod scheduling;
 mod schema;

@@ -2,13 +2,14 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::run::{Ready, Run, SwitchIn, SwitchOut};
 use crate::schema::Rows;
 use crate::stack_index::StackCursor;
 use crate::world::{KnownThread, ThreadIds, World};
 use crate::{ContextSwitches, CpuRuns, ReadyThreads};
 
-/// States of a thread that could go on: it lost the CPU without waiting for anything.
-const RUNNABLE: [u8; 4] = [1, 2, 3, 7];
+/// Runs that are put into columns at once: few enough to stay in the CPU's second cache.
+const RUNS_AT_ONCE: usize = 1024;
 
 /// The scheduler's state at the end of a slice of time.
 #[derive(Debug, Default)]
@@ -19,6 +20,8 @@ pub(crate) struct Scheduling {
     indices: FxHashMap<u32, u32>,
     threads: Vec<Thread>,
     stacks: StackCursor,
+    /// Runs that ended and are not in columns yet.
+    ended: Vec<Run>,
     /// When CPUs' switches contradicted each other, rising.
     contradictions: Vec<i64>,
     /// Where runs begin whose switch-in is not in the trace.
@@ -33,21 +36,6 @@ struct Running {
     switch_in: Option<SwitchIn>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct SwitchIn {
-    thread_id: u32,
-    /// Its index in [`Scheduling::threads`].
-    thread: u32,
-    previous_thread_id: u32,
-    previous_process_row: Option<u32>,
-    priority: i8,
-    priority_decrement: Option<u8>,
-    wait_ticks: Option<u32>,
-    qos: Option<u8>,
-    previous_c_state: Option<u8>,
-    stack_id: Option<u32>,
-}
-
 /// What is remembered of a thread between its runs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Thread {
@@ -57,46 +45,6 @@ struct Thread {
     /// It runs, and was made ready for its next run already: its wait was over before it began.
     next_ready: Option<Ready>,
     runs: bool,
-}
-
-/// A run that ends, or is under way when the trace ends.
-struct Run {
-    cpu: u16,
-    running: Running,
-    /// Who really ran.
-    thread_id: u32,
-    /// Its index in [`Scheduling::threads`].
-    thread: u32,
-    end_ns: i64,
-    /// How it ended, and the thread's ideal processor.
-    ended: Option<(SwitchOut, u8)>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct SwitchOut {
-    time_ns: i64,
-    cpu: u16,
-    priority: i8,
-    state: u8,
-    wait_reason: u8,
-    wait_mode: u8,
-    rank: Option<u8>,
-    remaining_quantum: Option<i32>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Ready {
-    time_ns: i64,
-    cpu: u16,
-    by: Option<u32>,
-    by_ids: ThreadIds,
-    by_dpc: bool,
-    adjust_reason: u8,
-    adjust_increment: i8,
-    kernel_stack_not_resident: bool,
-    process_out_of_memory: bool,
-    direct_switch_attempt: bool,
-    stack_id: Option<u32>,
 }
 
 impl Scheduling {
@@ -124,10 +72,14 @@ impl Scheduling {
             let next_ready = ready.time_ns.get(readied).copied();
             // Who is readied and chosen at one moment was readied first.
             match (next_switch, next_ready) {
-                (None, None) => return runs,
+                (None, None) => break,
                 (Some(at), other) if other.is_none_or(|other| at < other) => {
-                    self.switch(switches, switch, world, &mut runs);
+                    self.switch(switches, switch, world);
                     switch += 1;
+                    if self.ended.len() == RUNS_AT_ONCE {
+                        runs.extend(&self.ended);
+                        self.ended.clear();
+                    }
                 }
                 _ => {
                     self.ready(ready, readied, world);
@@ -135,6 +87,9 @@ impl Scheduling {
                 }
             }
         }
+        runs.extend(&self.ended);
+        self.ended.clear();
+        runs
     }
 
     /// The runs that are under way at the end of the trace, in the order of CPUs.
@@ -142,22 +97,14 @@ impl Scheduling {
         let mut runs = CpuRuns::default();
         for (cpu, running) in (0..).zip(std::mem::take(&mut self.cpus)) {
             if let Some(running) = running
-                && let Some(SwitchIn {
-                    thread_id, thread, ..
-                }) = running.switch_in
+                && let Some(switch_in) = running.switch_in
             {
+                let whose = (switch_in.thread_id, switch_in.thread);
                 let end_ns = end_ns.max(running.start_ns);
-                let run = Run {
-                    cpu,
-                    running,
-                    thread_id,
-                    thread,
-                    end_ns,
-                    ended: None,
-                };
-                self.push(&mut runs, &run, world);
+                self.run(cpu, running, whose, end_ns, None, world);
             }
         }
+        runs.extend(&self.ended);
         runs
     }
 
@@ -215,13 +162,7 @@ impl Scheduling {
         });
     }
 
-    fn switch(
-        &mut self,
-        rows: &ContextSwitches,
-        row: usize,
-        world: &World<'_>,
-        runs: &mut CpuRuns,
-    ) {
+    fn switch(&mut self, rows: &ContextSwitches, row: usize, world: &World<'_>) {
         let (time_ns, cpu) = (rows.time_ns[row], rows.cpu[row]);
         let (old, new) = (rows.old_thread_id[row], rows.new_thread_id[row]);
         let out = SwitchOut {
@@ -233,6 +174,7 @@ impl Scheduling {
             wait_mode: rows.old_wait_mode[row],
             rank: rows.old_rank.get(row),
             remaining_quantum: rows.old_remaining_quantum.get(row),
+            ideal_processor: rows.old_ideal_processor[row],
         };
         if self.cpus.len() <= usize::from(cpu) {
             self.cpus.resize(usize::from(cpu) + 1, None);
@@ -253,15 +195,7 @@ impl Scheduling {
             thread.runs = false;
             thread.ready = thread.next_ready.take().or(thread.ready);
         }
-        let run = Run {
-            cpu,
-            running,
-            thread_id: old,
-            thread: old_index,
-            end_ns: time_ns,
-            ended: Some((out, rows.old_ideal_processor[row])),
-        };
-        let old_ids = self.push(runs, &run, world);
+        let old_ids = self.run(cpu, running, (old, old_index), time_ns, Some(out), world);
         if old != 0 {
             let thread = &mut self.threads[old_index as usize];
             thread.out = Some(out);
@@ -291,122 +225,53 @@ impl Scheduling {
         });
     }
 
-    /// Adds the run of a thread; says whose thread it is.
-    fn push(&mut self, runs: &mut CpuRuns, run: &Run, world: &World<'_>) -> ThreadIds {
-        let Run {
-            cpu,
-            running,
-            thread_id,
-            thread,
-            end_ns,
-            ended,
-        } = *run;
-        let start_ns = running.start_ns;
-        let thread = &mut self.threads[thread as usize];
+    /// Adds the run of a thread, given by its id and its index in `threads`; says whose thread it
+    /// is.
+    fn run(
+        &mut self,
+        cpu: u16,
+        running: Running,
+        (thread_id, index): (u32, u32),
+        end_ns: i64,
+        after: Option<SwitchOut>,
+        world: &World<'_>,
+    ) -> ThreadIds {
+        let Running {
+            start_ns,
+            switch_in,
+        } = running;
+        let thread = &mut self.threads[index as usize];
         let ids = thread.known.at(world, thread_id, start_ns);
-        let thread = &*thread;
         // Of a run that began before the trace nothing before it is known, nor of the idle
         // threads, which share an id.
-        let before = running.switch_in.is_some();
-        let told = before && thread_id != 0;
-        let out = thread.out.filter(|out| told && out.time_ns <= start_ns);
-        let ready = thread
-            .ready
-            .filter(|ready| told && ready.time_ns <= start_ns);
-        // A wait that ended is one; a thread that only lost its CPU was ready all the time.
-        let preempted = out.is_some_and(|out| RUNNABLE.contains(&out.state));
-        let since = match (ready, out) {
-            (Some(ready), Some(out)) => Some(ready.time_ns.max(out.time_ns)),
-            (Some(ready), None) => Some(ready.time_ns),
-            (None, Some(out)) if preempted => Some(out.time_ns),
-            (None, _) => None,
+        let is_told = switch_in.is_some() && thread_id != 0;
+        let before = thread.out.filter(|out| is_told && out.time_ns <= start_ns);
+        let ready = thread.ready;
+        let mut run = Run {
+            cpu,
+            thread_id,
+            ids,
+            start_ns,
+            end_ns,
+            switch_in,
+            before,
+            ready: ready.filter(|ready| is_told && ready.time_ns <= start_ns),
+            after,
+            ran_unseen: false,
         };
-        let waits_ns = out.and_then(|out| {
-            let until = since?;
-            Some(until.saturating_sub(out.time_ns))
-        });
-        let planned = running.switch_in.map(|switch_in| switch_in.thread_id);
-        let as_planned = running.switch_in.filter(|s| s.thread_id == thread_id);
-
-        runs.start_ns.push(start_ns);
-        runs.end_ns.push(end_ns);
-        runs.cpu_ns.push(end_ns.saturating_sub(start_ns));
-        runs.cpu.push(cpu);
-        runs.thread_id.push(thread_id);
-        runs.thread_row.push(ids.thread_row);
-        runs.process_id.push(ids.process_id);
-        runs.process_row.push(ids.process_row);
-        runs.starts_at_switch.push(before);
-        runs.ends_at_switch.push(ended.is_some());
-        runs.planned_thread_id
-            .push(planned.filter(|planned| *planned != thread_id));
-        runs.previous_out_ns.push(out.map(|out| out.time_ns));
-        runs.readied_ns.push(ready.map(|ready| ready.time_ns));
-        runs.ready_ns
-            .push(since.map(|since| start_ns.saturating_sub(since)));
-        runs.waits_ns.push(waits_ns);
-        runs.since_last_ns
-            .push(out.map(|out| start_ns.saturating_sub(out.time_ns)));
-        runs.count_waits.push(u8::from(thread_id != 0));
-        runs.ran_unseen
-            .push(self.contradicted(since, out, start_ns));
-        let previous = running.switch_in.map(|s| s.previous_thread_id);
-        runs.previous_thread_id.push(previous);
-        runs.previous_process_row
-            .push(running.switch_in.and_then(|s| s.previous_process_row));
-        runs.readying_thread_id.push(ready.and_then(|r| r.by));
-        let by = ready.map(|ready| ready.by_ids).unwrap_or_default();
-        runs.readying_thread_row.push(by.thread_row);
-        runs.readying_process_id.push(by.process_id);
-        runs.readying_process_row.push(by.process_row);
-        runs.readying_cpu.push(ready.map(|r| r.cpu));
-        runs.readied_by_dpc.push(ready.map(|r| r.by_dpc));
-        runs.adjust_reason.push(ready.map(|r| r.adjust_reason));
-        runs.adjust_increment
-            .push(ready.map(|r| r.adjust_increment));
-        runs.kernel_stack_not_resident
-            .push(ready.map(|r| r.kernel_stack_not_resident));
-        runs.process_out_of_memory
-            .push(ready.map(|r| r.process_out_of_memory));
-        runs.direct_switch_attempt
-            .push(ready.map(|r| r.direct_switch_attempt));
-        runs.priority.push(as_planned.map(|s| s.priority));
-        runs.priority_decrement
-            .push(as_planned.and_then(|s| s.priority_decrement));
-        runs.wait_ticks.push(as_planned.and_then(|s| s.wait_ticks));
-        runs.qos.push(as_planned.and_then(|s| s.qos));
-        runs.previous_c_state
-            .push(running.switch_in.and_then(|s| s.previous_c_state));
-        runs.priority_out.push(ended.map(|(out, _)| out.priority));
-        runs.state_out.push(ended.map(|(out, _)| out.state));
-        runs.wait_reason_out
-            .push(ended.map(|(out, _)| out.wait_reason));
-        runs.wait_mode_out.push(ended.map(|(out, _)| out.wait_mode));
-        runs.rank_out.push(ended.and_then(|(out, _)| out.rank));
-        runs.remaining_quantum_out
-            .push(ended.and_then(|(out, _)| out.remaining_quantum));
-        runs.ideal_processor.push(ended.map(|(_, ideal)| ideal));
-        runs.previous_priority_out.push(out.map(|out| out.priority));
-        runs.previous_state.push(out.map(|out| out.state));
-        runs.previous_wait_reason
-            .push(out.map(|out| out.wait_reason));
-        runs.previous_wait_mode.push(out.map(|out| out.wait_mode));
-        runs.previous_rank.push(out.and_then(|out| out.rank));
-        runs.previous_remaining_quantum
-            .push(out.and_then(|out| out.remaining_quantum));
-        runs.previous_cpu.push(out.map(|out| out.cpu));
-        runs.stack_id.push(as_planned.and_then(|s| s.stack_id));
-        runs.readying_stack_id.push(ready.and_then(|r| r.stack_id));
+        run.ran_unseen = self.is_contradicted(&run);
+        self.ended.push(run);
         ids
     }
 
     /// Whether switches contradicted each other while the thread was off its CPU.
-    fn contradicted(&self, since: Option<i64>, out: Option<SwitchOut>, start_ns: i64) -> bool {
-        let Some(from) = out.map(|out| out.time_ns).or(since) else {
+    fn is_contradicted(&self, run: &Run) -> bool {
+        let before = run.before.map(|out| out.time_ns);
+        let Some(from) = before.or_else(|| run.since()) else {
             return false;
         };
         let after = self.contradictions.partition_point(|at| *at <= from);
         let found = self.contradictions.get(after);
-        found.is_some_and(|at| *at <= start_ns)
+        found.is_some_and(|at| *at <= run.start_ns)
     }
 }

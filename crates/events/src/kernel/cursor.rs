@@ -17,6 +17,7 @@ pub(super) struct Cursor<'a> {
 
 macro_rules! integers {
     ($($name:ident),*) => {$(
+        #[inline]
         pub(super) fn $name(&mut self) -> Option<$name> {
             self.chunk().map($name::from_le_bytes)
         }
@@ -24,6 +25,7 @@ macro_rules! integers {
 }
 
 impl<'a> Cursor<'a> {
+    #[inline]
     pub(super) fn new(payload: &'a [u8], pointer_size: usize) -> Self {
         Cursor {
             rest: payload,
@@ -33,6 +35,7 @@ impl<'a> Cursor<'a> {
 
     integers!(u8, i8, u16, u32, i32, u64);
 
+    #[inline]
     fn chunk<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (chunk, rest) = self.rest.split_first_chunk()?;
         self.rest = rest;
@@ -40,6 +43,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// An address or size of the event's width.
+    #[inline]
     pub(super) fn pointer(&mut self) -> Option<u64> {
         match self.pointer_size {
             4 => self.u32().map(u64::from),
@@ -48,6 +52,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A thread id that fills a pointer.
+    #[inline]
     pub(super) fn wide_id(&mut self) -> Option<u32> {
         self.pointer().map(|id| id as u32)
     }
@@ -106,6 +111,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Everything unread.
+    #[inline]
     pub(super) fn rest(self) -> &'a [u8] {
         self.rest
     }

@@ -35,6 +35,36 @@ impl Bits {
         self.len += 1;
     }
 
+    /// Adds so many rows, 64 at most, of which the lowest bit of `word` is the first's; the bits
+    /// above them are clear.
+    #[inline]
+    pub(super) fn extend(&mut self, word: u64, rows: usize) {
+        if rows == 0 {
+            return;
+        }
+        if self.bytes.is_empty() {
+            let all = word != 0;
+            let is_uniform = !all || word == u64::MAX >> (64 - rows);
+            if is_uniform && (self.all == all || self.len == 0) {
+                self.all = all;
+                self.len += rows;
+                return;
+            }
+            self.spread();
+        }
+        let used = self.len % 8;
+        let mut bits = u128::from(word) << used;
+        if used > 0
+            && let Some(last) = self.bytes.last_mut()
+        {
+            *last |= bits as u8;
+            bits >>= 8;
+        }
+        self.len += rows;
+        let bytes = self.len.div_ceil(8) - self.bytes.len();
+        self.bytes.extend_from_slice(&bits.to_le_bytes()[..bytes]);
+    }
+
     /// Gives every row its own bit.
     #[cold]
     fn spread(&mut self) {
@@ -75,7 +105,11 @@ impl Bits {
         {
             (gathered.len, gathered.all) = (order.len(), all);
         } else {
-            order.iter().for_each(|place| gathered.push(row(place)));
+            order.chunks(64).for_each(|places| {
+                let bits = (0..).zip(places.iter().map(row));
+                let word = bits.fold(0, |word, (at, bit)| word | u64::from(bit) << at);
+                gathered.extend(word, places.len());
+            });
         }
         gathered
     }

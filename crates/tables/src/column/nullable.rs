@@ -76,8 +76,35 @@ impl<T: Copy + Default> Nullable<T> {
 impl<T: Copy + Default> FromIterator<Option<T>> for Nullable<T> {
     fn from_iter<I: IntoIterator<Item = Option<T>>>(rows: I) -> Self {
         let mut column = Nullable::default();
-        rows.into_iter().for_each(|row| column.push(row));
+        column.extend(rows);
         column
+    }
+}
+
+impl<T: Copy + Default> Extend<Option<T>> for Nullable<T> {
+    fn extend<I: IntoIterator<Item = Option<T>>>(&mut self, rows: I) {
+        let mut rows = rows.into_iter();
+        loop {
+            // 64 at a time, so that what is known of them is one word.
+            let stored = self.values.len();
+            let (mut word, mut count) = (0, 0);
+            for row in rows.by_ref().take(64) {
+                self.values.push(row.unwrap_or_default());
+                word |= u64::from(row.is_some()) << count;
+                count += 1;
+            }
+            if stored < self.known.len() || stored == 0 && word == 0 {
+                let values: Vec<T> = self.values.drain(stored..).collect();
+                if word != 0 {
+                    self.store_values();
+                    self.values.extend(values);
+                }
+            }
+            self.known.extend(word, count);
+            if count < 64 {
+                return;
+            }
+        }
     }
 }
 
@@ -197,6 +224,42 @@ mod tests {
                 let array = column.into_array();
                 let expected = PrimitiveArray::<UInt32Type>::from(changed);
                 assert_eq!(array.as_ref(), &expected as &dyn Array);
+            }
+        }
+    }
+
+    /// However rows come in, go out and come together again, they stay what they are.
+    #[test]
+    fn parts_make_the_whole() {
+        // Known by turns in longer and longer stretches, first unknown or first known.
+        for (length, first) in (0..200).flat_map(|length| [(length, 0), (length, 1)]) {
+            let is_known = |row: usize| (row.isqrt() + first) % 2 == 1;
+            let rows: Vec<Option<u16>> = (0..length)
+                .map(|row| is_known(row).then_some(row as u16))
+                .collect();
+            let mut pushed = Nullable::default();
+            rows.iter().for_each(|row| pushed.push(*row));
+            for at in [0, length / 3, length] {
+                let mut head: Nullable<u16> = rows[..at].iter().copied().collect();
+                head.extend(rows[at..].iter().copied());
+                assert_eq!(head.iter().collect::<Vec<_>>(), rows);
+                let mut tail = head.split_off(at);
+                assert_eq!(head.iter().collect::<Vec<_>>(), rows[..at]);
+                assert_eq!(tail.iter().collect::<Vec<_>>(), rows[at..]);
+                let part = |part, rows: usize| {
+                    let places = 0..rows as u32;
+                    places.map(move |row| Place { part, row })
+                };
+                let order: Vec<Place> = part(1, at).chain(part(0, length - at)).collect();
+                let gathered = Nullable::gather(&[&tail, &head], &order);
+                assert_eq!(gathered.iter().collect::<Vec<_>>(), rows);
+                tail.append(head);
+                let turned = [&rows[at..], &rows[..at]].concat();
+                assert_eq!(tail.iter().collect::<Vec<_>>(), turned);
+                assert_eq!(
+                    gathered.into_array().as_ref(),
+                    pushed.clone().into_array().as_ref()
+                );
             }
         }
     }
