@@ -76,6 +76,24 @@ pub trait Column: Cells {
     fn view(array: Option<&ArrayRef>) -> Option<Self::View<'_>>;
 }
 
+/// A column that can be asked for what is known of a row.
+pub(crate) trait Known<T> {
+    /// The value of a row, if it is known.
+    fn known(&self, row: usize) -> Option<T>;
+}
+
+impl<T: Copy> Known<T> for Vec<T> {
+    fn known(&self, row: usize) -> Option<T> {
+        Some(self[row])
+    }
+}
+
+impl<T: Copy + Default> Known<T> for Nullable<T> {
+    fn known(&self, row: usize) -> Option<T> {
+        self.get(row)
+    }
+}
+
 /// A number that Arrow has a primitive type for.
 pub trait Primitive: ArrowNativeType {
     /// The Arrow type.

@@ -238,13 +238,7 @@ impl Join for DiskIo {
         for start in starts {
             state.open.insert(start.irp, start);
         }
-        let threads = self.thread_id.iter().zip(self.time_ns.iter().copied());
-        state.threads.fill(
-            world,
-            threads,
-            &mut self.thread_row,
-            &mut self.process_id,
-            &mut self.process_row,
-        );
+        (self.thread_row, self.process_id, self.process_row) =
+            state.threads.whose(world, &self.thread_id, &self.time_ns);
     }
 }

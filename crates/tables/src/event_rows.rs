@@ -94,14 +94,8 @@ impl Join for Events {
     type State = ThreadFinder;
 
     fn join(&mut self, threads: &mut ThreadFinder, world: &World<'_>) {
-        let times = self.time_ns.iter().copied();
-        let named = self.thread_id.iter().zip(self.process_id.iter()).zip(times);
-        threads.fill_rows(
-            world,
-            named.map(|((thread, process), time)| (thread, process, time)),
-            &mut self.thread_row,
-            &mut self.process_row,
-        );
+        let (ids, processes) = (&self.thread_id, &self.process_id);
+        (self.thread_row, self.process_row) = threads.rows(world, ids, processes, &self.time_ns);
         let threads = self.thread_id.iter().zip(&self.time_ns);
         let stack = |(thread, time): (Option<u32>, &i64)| world.stacks.find(*time, thread?);
         self.stack_id = threads.map(stack).collect();

@@ -46,14 +46,8 @@ impl Join for Samples {
     type State = SampleState;
 
     fn join(&mut self, state: &mut SampleState, world: &World<'_>) {
-        let threads = self.thread_id.iter().map(|id| Some(*id));
-        state.threads.fill(
-            world,
-            threads.zip(self.time_ns.iter().copied()),
-            &mut self.thread_row,
-            &mut self.process_id,
-            &mut self.process_row,
-        );
+        (self.thread_row, self.process_id, self.process_row) =
+            state.threads.whose(world, &self.thread_id, &self.time_ns);
         for row in 0..self.len() {
             let (time_ns, thread_id) = (self.time_ns[row], self.thread_id[row]);
             let process_id = self.process_id.get(row).unwrap_or(0);
@@ -76,14 +70,8 @@ impl Join for HardFaults {
         let keys = self.file_object.iter().zip(&self.time_ns);
         let paths = keys.map(|(key, time)| world.files.path(*key, *time));
         self.path = paths.collect();
-        let ids = self.thread_id.iter().map(|id| Some(*id));
-        threads.fill(
-            world,
-            ids.zip(self.time_ns.iter().copied()),
-            &mut self.thread_row,
-            &mut self.process_id,
-            &mut self.process_row,
-        );
+        (self.thread_row, self.process_id, self.process_row) =
+            threads.whose(world, &self.thread_id, &self.time_ns);
     }
 }
 

@@ -53,6 +53,7 @@ mod kept;
 mod marks;
 mod network;
 mod packets;
+mod plan;
 mod priorities;
 mod process_freezes;
 mod processes;
@@ -68,7 +69,9 @@ mod slices;
 mod stack_index;
 mod stacks;
 mod store;
+mod stream;
 mod system_config;
+mod tables;
 mod threads;
 mod time;
 mod timer_requests;
@@ -78,9 +81,7 @@ mod view;
 mod volumes;
 mod world;
 
-pub use build::{
-    Cancelled, Options, StreamError, Summary, Table, Tables, UnknownTable, build, stream,
-};
+pub use build::{Cancelled, Options, StreamError, Summary, build, stream};
 pub use captures::CaptureError;
 pub use column::{Addresses, Bytes, Lists, Named, Names, Nullable, Primitive, Text};
 pub use context_switches::{ContextSwitches, ContextSwitchesView};
@@ -109,6 +110,7 @@ pub use sessions::{Sessions, SessionsView};
 pub use stacks::{Stacks, StacksView};
 pub use store::{Cache, CacheFolder, CacheUsage, Chunk, Store, StoreError, StoredTable};
 pub use system_config::{SystemConfig, SystemConfigView};
+pub use tables::{Table, Tables, UnknownTable};
 pub use threads::{Threads, ThreadsView};
 pub use timer_requests::{TimerRequestKind, TimerRequests, TimerRequestsView};
 pub use trackers::{ImageTracker, ProcessTracker, ThreadTracker};

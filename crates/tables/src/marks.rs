@@ -103,13 +103,7 @@ impl Join for Marks {
     type State = ThreadFinder;
 
     fn join(&mut self, threads: &mut ThreadFinder, world: &World<'_>) {
-        let times = self.time_ns.iter().copied();
-        let named = self.thread_id.iter().zip(self.process_id.iter()).zip(times);
-        threads.fill_rows(
-            world,
-            named.map(|((thread, process), time)| (thread, process, time)),
-            &mut self.thread_row,
-            &mut self.process_row,
-        );
+        let (ids, processes) = (&self.thread_id, &self.process_id);
+        (self.thread_row, self.process_row) = threads.rows(world, ids, processes, &self.time_ns);
     }
 }

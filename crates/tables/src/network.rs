@@ -177,8 +177,6 @@ impl Join for Network {
     type State = ();
 
     fn join(&mut self, (): &mut (), world: &World<'_>) {
-        let processes = self.process_id.iter().zip(&self.time_ns);
-        let row = |(id, time): (&u32, &i64)| world.process_row(*id, *time);
-        self.process_row = processes.map(row).collect();
+        self.process_row = world.process_rows(&self.process_id, &self.time_ns);
     }
 }

@@ -281,13 +281,7 @@ impl Join for Priorities {
     type State = ThreadFinder;
 
     fn join(&mut self, threads: &mut ThreadFinder, world: &World<'_>) {
-        let ids = self.thread_id.iter().map(|id| Some(*id));
-        threads.fill(
-            world,
-            ids.zip(self.time_ns.iter().copied()),
-            &mut self.thread_row,
-            &mut self.process_id,
-            &mut self.process_row,
-        );
+        (self.thread_row, self.process_id, self.process_row) =
+            threads.whose(world, &self.thread_id, &self.time_ns);
     }
 }

@@ -6,7 +6,10 @@ use etl::{BufferReader, CpuStream, Trace};
 use events::Decoder;
 use rayon::prelude::*;
 
-use crate::build::{Cancelled, Slice, Stream, Wanted};
+use crate::build::Cancelled;
+use crate::plan::Wanted;
+use crate::stream::Stream;
+use crate::tables::Slice;
 
 /// Bytes of buffers, decompressed, that a slice is made of.
 const SLICE_BYTES: u64 = 64 << 20;

@@ -91,8 +91,6 @@ impl Join for TimerRequests {
     type State = ();
 
     fn join(&mut self, (): &mut (), world: &World<'_>) {
-        let processes = self.process_id.iter().zip(&self.time_ns);
-        let row = |(id, time): (Option<u32>, &i64)| world.process_row(id?, *time);
-        self.process_row = processes.map(row).collect();
+        self.process_row = world.process_rows(&self.process_id, &self.time_ns);
     }
 }

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::column::Nullable;
+use crate::column::{Known, Nullable};
 use crate::stack_index::StackIndex;
 use crate::trackers::{FileTracker, ImageTracker, ProcessTracker, ThreadTracker};
 use crate::{Images, Processes, Threads};
@@ -55,10 +55,13 @@ impl<'t> World<'t> {
 }
 
 impl World<'_> {
-    /// The row in `processes` of the process that had the id.
-    pub(crate) fn process_row(&self, process_id: u32, time_ns: i64) -> Option<u32> {
-        let row = self.processes.lookup(process_id, time_ns)?;
-        u32::try_from(row).ok()
+    /// The rows in `processes` of the processes that had the ids.
+    pub(crate) fn process_rows(&self, ids: &impl Known<u32>, times: &[i64]) -> Nullable<u32> {
+        let row = |(row, time): (usize, &i64)| {
+            let found = self.processes.lookup(ids.known(row)?, *time)?;
+            u32::try_from(found).ok()
+        };
+        times.iter().enumerate().map(row).collect()
     }
 }
 
@@ -96,42 +99,39 @@ impl ThreadFinder {
         known.at(world, thread_id, time_ns)
     }
 
-    /// Fills the two columns that say which rows of other tables the thread and the process are
-    /// that each row names: thread, process and time.
-    pub(crate) fn fill_rows(
+    /// Which rows of `threads` and `processes` the threads and processes are that rows name.
+    pub(crate) fn rows(
         &mut self,
         world: &World<'_>,
-        named: impl Iterator<Item = (Option<u32>, Option<u32>, i64)>,
-        thread_row: &mut Nullable<u32>,
-        process_row: &mut Nullable<u32>,
-    ) {
-        for (thread_id, process_id, time_ns) in named {
-            let ids = thread_id.map(|id| self.find(world, id, time_ns));
-            thread_row.push(ids.and_then(|ids| ids.thread_row));
-            let row = process_id.and_then(|id| world.process_row(id, time_ns));
-            process_row.push(row);
-        }
+        threads: &impl Known<u32>,
+        processes: &impl Known<u32>,
+        times: &[i64],
+    ) -> (Nullable<u32>, Nullable<u32>) {
+        let (thread_row, _, _) = self.whose(world, threads, times);
+        (thread_row, world.process_rows(processes, times))
     }
 
-    /// Fills the three columns that say whose thread each row is about.
-    pub(crate) fn fill(
+    /// Whose the threads are that rows name: the row in `threads`, the process and its row in
+    /// `processes`.
+    pub(crate) fn whose(
         &mut self,
         world: &World<'_>,
-        threads: impl Iterator<Item = (Option<u32>, i64)>,
-        thread_row: &mut Nullable<u32>,
-        process_id: &mut Nullable<u32>,
-        process_row: &mut Nullable<u32>,
-    ) {
-        for (thread_id, time_ns) in threads {
-            let ids = thread_id.map(|id| self.find(world, id, time_ns));
+        threads: &impl Known<u32>,
+        times: &[i64],
+    ) -> (Nullable<u32>, Nullable<u32>, Nullable<u32>) {
+        let mut found = <(Nullable<u32>, Nullable<u32>, Nullable<u32>)>::default();
+        for (row, time_ns) in times.iter().enumerate() {
+            let ids = threads.known(row).map(|id| self.find(world, id, *time_ns));
             let ids = ids.unwrap_or_default();
-            thread_row.push(ids.thread_row);
-            process_id.push(ids.process_id);
-            process_row.push(ids.process_row);
+            found.0.push(ids.thread_row);
+            found.1.push(ids.process_id);
+            found.2.push(ids.process_row);
         }
+        found
     }
 }
 
+/// What is known of the thread that had the id.
 fn look_up(world: &World<'_>, thread_id: u32, time_ns: i64) -> KnownThread {
     let (thread_row, from_ns, until_ns) = world.threads.lookup_span(thread_id, time_ns);
     let Some(process_id) = world.threads.process_id(thread_id, time_ns) else {

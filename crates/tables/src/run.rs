@@ -1,0 +1,249 @@
+//! A run of a thread on a CPU, and the columns of `cpu_runs` that it becomes.
+
+use crate::CpuRuns;
+use crate::world::ThreadIds;
+
+/// States of a thread that could go on: it lost the CPU without waiting for anything.
+const RUNNABLE: [u8; 4] = [1, 2, 3, 7];
+
+/// What a switch says of the thread that begins to run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SwitchIn {
+    pub(crate) thread_id: u32,
+    /// Index of what is remembered of the thread.
+    pub(crate) thread: u32,
+    pub(crate) previous_thread_id: u32,
+    pub(crate) previous_process_row: Option<u32>,
+    pub(crate) priority: i8,
+    pub(crate) priority_decrement: Option<u8>,
+    pub(crate) wait_ticks: Option<u32>,
+    pub(crate) qos: Option<u8>,
+    pub(crate) previous_c_state: Option<u8>,
+    pub(crate) stack_id: Option<u32>,
+}
+
+/// What a switch says of the thread that stops running.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SwitchOut {
+    pub(crate) time_ns: i64,
+    pub(crate) cpu: u16,
+    pub(crate) priority: i8,
+    pub(crate) state: u8,
+    pub(crate) wait_reason: u8,
+    pub(crate) wait_mode: u8,
+    pub(crate) rank: Option<u8>,
+    pub(crate) remaining_quantum: Option<i32>,
+    pub(crate) ideal_processor: u8,
+}
+
+/// How a thread was made ready.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ready {
+    pub(crate) time_ns: i64,
+    pub(crate) cpu: u16,
+    pub(crate) by: Option<u32>,
+    pub(crate) by_ids: ThreadIds,
+    pub(crate) by_dpc: bool,
+    pub(crate) adjust_reason: u8,
+    pub(crate) adjust_increment: i8,
+    pub(crate) kernel_stack_not_resident: bool,
+    pub(crate) process_out_of_memory: bool,
+    pub(crate) direct_switch_attempt: bool,
+    pub(crate) stack_id: Option<u32>,
+}
+
+/// A run of a thread on a CPU.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    pub(crate) cpu: u16,
+    pub(crate) thread_id: u32,
+    pub(crate) ids: ThreadIds,
+    pub(crate) start_ns: i64,
+    pub(crate) end_ns: i64,
+    /// How it began; unknown if it was under way when the trace began.
+    pub(crate) switch_in: Option<SwitchIn>,
+    /// How the thread's run before it ended.
+    pub(crate) before: Option<SwitchOut>,
+    /// What made the thread ready for it.
+    pub(crate) ready: Option<Ready>,
+    /// How it ended; unknown if it was under way when the trace ended.
+    pub(crate) after: Option<SwitchOut>,
+    /// Whether switches contradicted each other while the thread was off its CPU.
+    pub(crate) ran_unseen: bool,
+}
+
+impl Run {
+    /// From when on the thread was ready for it. A wait that ended is one; a thread that only lost
+    /// its CPU was ready all the time.
+    pub(crate) fn since(&self) -> Option<i64> {
+        let preempted = |out: &SwitchOut| RUNNABLE.contains(&out.state);
+        match (self.ready, self.before) {
+            (Some(ready), Some(out)) => Some(ready.time_ns.max(out.time_ns)),
+            (Some(ready), None) => Some(ready.time_ns),
+            (None, out) => out.filter(preempted).map(|out| out.time_ns),
+        }
+    }
+
+    fn ready_ns(&self) -> Option<i64> {
+        let since = self.since()?;
+        Some(self.start_ns.saturating_sub(since))
+    }
+
+    fn waits_ns(&self) -> Option<i64> {
+        let (since, out) = (self.since()?, self.before?);
+        Some(since.saturating_sub(out.time_ns))
+    }
+
+    fn since_last_ns(&self) -> Option<i64> {
+        Some(self.start_ns.saturating_sub(self.before?.time_ns))
+    }
+
+    /// Who should have run, if another did.
+    fn planned_thread_id(&self) -> Option<u32> {
+        let planned = self.switch_in?.thread_id;
+        (planned != self.thread_id).then_some(planned)
+    }
+
+    /// How it began, if the thread ran that should.
+    fn as_planned(&self) -> Option<SwitchIn> {
+        let is_planned = |switch_in: &SwitchIn| switch_in.thread_id == self.thread_id;
+        self.switch_in.filter(is_planned)
+    }
+}
+
+impl CpuRuns {
+    /// Adds rows, a column after the other: rows with this many columns, added one by one, would
+    /// leave none of them in the CPU's caches.
+    pub(crate) fn extend(&mut self, runs: &[Run]) {
+        self.start_ns.extend(runs.iter().map(|run| run.start_ns));
+        self.end_ns.extend(runs.iter().map(|run| run.end_ns));
+        self.cpu_ns.extend(
+            runs.iter()
+                .map(|run| run.end_ns.saturating_sub(run.start_ns)),
+        );
+        self.cpu.extend(runs.iter().map(|run| run.cpu));
+        self.thread_id.extend(runs.iter().map(|run| run.thread_id));
+        self.thread_row
+            .extend(runs.iter().map(|run| run.ids.thread_row));
+        self.process_id
+            .extend(runs.iter().map(|run| run.ids.process_id));
+        self.process_row
+            .extend(runs.iter().map(|run| run.ids.process_row));
+        self.starts_at_switch
+            .extend(runs.iter().map(|run| run.switch_in.is_some()));
+        self.ends_at_switch
+            .extend(runs.iter().map(|run| run.after.is_some()));
+        self.planned_thread_id
+            .extend(runs.iter().map(|run| run.planned_thread_id()));
+        self.previous_out_ns
+            .extend(runs.iter().map(|run| run.before.map(|out| out.time_ns)));
+        self.readied_ns
+            .extend(runs.iter().map(|run| run.ready.map(|r| r.time_ns)));
+        self.ready_ns.extend(runs.iter().map(|run| run.ready_ns()));
+        self.waits_ns.extend(runs.iter().map(|run| run.waits_ns()));
+        self.since_last_ns
+            .extend(runs.iter().map(|run| run.since_last_ns()));
+        self.count_waits
+            .extend(runs.iter().map(|run| u8::from(run.thread_id != 0)));
+        self.ran_unseen
+            .extend(runs.iter().map(|run| run.ran_unseen));
+        self.previous_thread_id.extend(
+            runs.iter()
+                .map(|run| run.switch_in.map(|s| s.previous_thread_id)),
+        );
+        self.previous_process_row.extend(
+            runs.iter()
+                .map(|run| run.switch_in.and_then(|s| s.previous_process_row)),
+        );
+        self.readying_thread_id
+            .extend(runs.iter().map(|run| run.ready.and_then(|r| r.by)));
+        self.readying_thread_row.extend(
+            runs.iter()
+                .map(|run| run.ready.and_then(|r| r.by_ids.thread_row)),
+        );
+        self.readying_process_id.extend(
+            runs.iter()
+                .map(|run| run.ready.and_then(|r| r.by_ids.process_id)),
+        );
+        self.readying_process_row.extend(
+            runs.iter()
+                .map(|run| run.ready.and_then(|r| r.by_ids.process_row)),
+        );
+        self.readying_cpu
+            .extend(runs.iter().map(|run| run.ready.map(|r| r.cpu)));
+        self.readied_by_dpc
+            .extend(runs.iter().map(|run| run.ready.map(|r| r.by_dpc)));
+        self.adjust_reason
+            .extend(runs.iter().map(|run| run.ready.map(|r| r.adjust_reason)));
+        self.adjust_increment
+            .extend(runs.iter().map(|run| run.ready.map(|r| r.adjust_increment)));
+        self.kernel_stack_not_resident.extend(
+            runs.iter()
+                .map(|run| run.ready.map(|r| r.kernel_stack_not_resident)),
+        );
+        self.process_out_of_memory.extend(
+            runs.iter()
+                .map(|run| run.ready.map(|r| r.process_out_of_memory)),
+        );
+        self.direct_switch_attempt.extend(
+            runs.iter()
+                .map(|run| run.ready.map(|r| r.direct_switch_attempt)),
+        );
+        self.priority
+            .extend(runs.iter().map(|run| run.as_planned().map(|s| s.priority)));
+        self.priority_decrement.extend(
+            runs.iter()
+                .map(|run| run.as_planned().and_then(|s| s.priority_decrement)),
+        );
+        self.wait_ticks.extend(
+            runs.iter()
+                .map(|run| run.as_planned().and_then(|s| s.wait_ticks)),
+        );
+        self.qos
+            .extend(runs.iter().map(|run| run.as_planned().and_then(|s| s.qos)));
+        self.previous_c_state.extend(
+            runs.iter()
+                .map(|run| run.switch_in.and_then(|s| s.previous_c_state)),
+        );
+        self.priority_out
+            .extend(runs.iter().map(|run| run.after.map(|out| out.priority)));
+        self.state_out
+            .extend(runs.iter().map(|run| run.after.map(|out| out.state)));
+        self.wait_reason_out
+            .extend(runs.iter().map(|run| run.after.map(|out| out.wait_reason)));
+        self.wait_mode_out
+            .extend(runs.iter().map(|run| run.after.map(|out| out.wait_mode)));
+        self.rank_out
+            .extend(runs.iter().map(|run| run.after.and_then(|out| out.rank)));
+        self.remaining_quantum_out.extend(
+            runs.iter()
+                .map(|run| run.after.and_then(|out| out.remaining_quantum)),
+        );
+        self.ideal_processor.extend(
+            runs.iter()
+                .map(|run| run.after.map(|out| out.ideal_processor)),
+        );
+        self.previous_priority_out
+            .extend(runs.iter().map(|run| run.before.map(|out| out.priority)));
+        self.previous_state
+            .extend(runs.iter().map(|run| run.before.map(|out| out.state)));
+        self.previous_wait_reason
+            .extend(runs.iter().map(|run| run.before.map(|out| out.wait_reason)));
+        self.previous_wait_mode
+            .extend(runs.iter().map(|run| run.before.map(|out| out.wait_mode)));
+        self.previous_rank
+            .extend(runs.iter().map(|run| run.before.and_then(|out| out.rank)));
+        self.previous_remaining_quantum.extend(
+            runs.iter()
+                .map(|run| run.before.and_then(|out| out.remaining_quantum)),
+        );
+        self.previous_cpu
+            .extend(runs.iter().map(|run| run.before.map(|out| out.cpu)));
+        self.stack_id.extend(
+            runs.iter()
+                .map(|run| run.as_planned().and_then(|s| s.stack_id)),
+        );
+        self.readying_stack_id
+            .extend(runs.iter().map(|run| run.ready.and_then(|r| r.stack_id)));
+    }
+}
