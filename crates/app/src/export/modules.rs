@@ -4,6 +4,7 @@ use tables::{ImagesView, Table};
 
 use super::part::Part;
 use crate::cli::Failure;
+use crate::module_name::file_name;
 
 /// All modules of a trace.
 #[derive(Debug, Default)]
@@ -43,9 +44,4 @@ impl Modules {
         });
         named.unwrap_or_else(|| format!("{address:#x}"))
     }
-}
-
-/// The last part of a path of Windows.
-pub(super) fn file_name(path: &str) -> &str {
-    path.rsplit(['\\', '/']).next().unwrap_or(path)
 }

@@ -8,10 +8,10 @@ use super::cswitch::CPU_RUNS;
 use super::diskio::DISK_IO;
 use super::intervals::{self, Intervals};
 use super::process_filter::ProcessFilter;
+use super::recorded::batches;
 use super::writer::{Column, Layout, Value};
 use super::{Recording, Report, Writer, percent};
 use crate::cli::{self, Failure};
-use crate::watch;
 
 static LAYOUT: Layout = Layout {
     name: "cpudisk",
@@ -63,9 +63,7 @@ impl Report for CpuDisk {
         if !has_runs && !has_disk_io {
             return Err(Failure::NotRecorded(CPU_RUNS.missing()));
         }
-        let chunks = runs.chunks().iter().chain(disk_io.chunks());
-        let last = chunks.map(|chunk| chunk.last).max().unwrap_or(0);
-        let span = trace.span(last);
+        let span = trace.span(&[&runs, &disk_io]);
         let length = self.interval.unwrap_or(i64::MAX);
         let intervals = Intervals::new(span.clone(), length, 1)?;
         let wanted = self.processes.wanted(&trace.names);
@@ -73,9 +71,8 @@ impl Report for CpuDisk {
         let mut used: BTreeMap<(usize, Option<u32>, Option<u32>), Used> = BTreeMap::new();
 
         let columns = ["start_ns", "end_ns", "cpu", "process_row", "process_id"];
-        for chunk in runs.chunks_within(trace.range.start..i64::MAX) {
-            watch::check()?;
-            let batch = runs.read(chunk, &columns)?;
+        for batch in batches(&runs, trace.range.start..i64::MAX, &columns) {
+            let batch = batch?;
             let view = CpuRunsView::new(&batch)?;
             for row in 0..view.len() {
                 cpus.insert(view.cpu[row]);
@@ -97,9 +94,8 @@ impl Report for CpuDisk {
             "process_row",
             "process_id",
         ];
-        for chunk in disk_io.chunks_within(trace.range.clone()) {
-            watch::check()?;
-            let batch = disk_io.read(chunk, &columns)?;
+        for batch in batches(&disk_io, trace.range.clone(), &columns) {
+            let batch = batch?;
             let view = DiskIoView::new(&batch)?;
             for row in 0..view.len() {
                 let process = (view.process_row.get(row), view.process_id.get(row));

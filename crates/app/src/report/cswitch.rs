@@ -6,12 +6,11 @@ use rustc_hash::FxHashMap;
 use tables::{CpuRunsView, Table};
 
 use super::process_filter::ProcessFilter;
-use super::recorded::Recorded;
+use super::recorded::{Recorded, batches};
 use super::scheduling_names::{state, swapable, wait_reason};
 use super::writer::{Column, Layout, Value};
 use super::{Recording, Report, Writer, percent};
 use crate::cli::Failure;
-use crate::watch;
 
 /// What the report rests on.
 pub(crate) const CPU_RUNS: Recorded = Recorded {
@@ -176,9 +175,8 @@ impl CSwitch {
         let mut before: HashMap<u16, Ended> = HashMap::new();
         out.table(&SWITCHES)?;
         // Runs are sorted by their end, but asked for by their begin: any later one may be wanted.
-        for chunk in table.chunks_within(trace.range.start..i64::MAX) {
-            watch::check()?;
-            let batch = table.read(chunk, &COLUMNS)?;
+        for batch in batches(&table, trace.range.start..i64::MAX, &COLUMNS) {
+            let batch = batch?;
             let view = CpuRunsView::new(&batch)?;
             for row in 0..view.len() {
                 let (start, end, cpu) = (view.start_ns[row], view.end_ns[row], view.cpu[row]);
@@ -264,13 +262,7 @@ impl CSwitch {
         }
         type Key = (Option<u32>, Option<u32>, Option<u32>);
         let table = CPU_RUNS.of(trace)?;
-        let last = table
-            .chunks()
-            .iter()
-            .map(|chunk| chunk.last)
-            .max()
-            .unwrap_or(0);
-        let span = trace.span(last);
+        let span = trace.span(&[&table]);
         let wanted = self.processes.wanted(&trace.names);
         let mut cpus: std::collections::HashSet<u16> = (0..trace.processors()).collect();
         let mut sums: FxHashMap<Key, Sum> = FxHashMap::default();
@@ -284,9 +276,8 @@ impl CSwitch {
             "starts_at_switch",
             "ready_ns",
         ];
-        for chunk in table.chunks_within(trace.range.start..i64::MAX) {
-            watch::check()?;
-            let batch = table.read(chunk, &columns)?;
+        for batch in batches(&table, trace.range.start..i64::MAX, &columns) {
+            let batch = batch?;
             let view = CpuRunsView::new(&batch)?;
             for row in 0..view.len() {
                 let (start, end) = (view.start_ns[row], view.end_ns[row]);

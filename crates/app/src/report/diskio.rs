@@ -6,11 +6,10 @@ use tables::{DiskIoView, Table};
 
 use super::intervals::{self, Intervals, Usage};
 use super::process_filter::ProcessFilter;
-use super::recorded::Recorded;
+use super::recorded::{Recorded, batches};
 use super::writer::{Column, Layout, Value};
 use super::{Recording, Report, Writer, percent};
 use crate::cli::Failure;
-use crate::watch;
 
 /// What the report rests on.
 pub(crate) const DISK_IO: Recorded = Recorded {
@@ -182,9 +181,8 @@ impl DiskIo {
             .chain(columns)
             .copied()
             .collect();
-        for chunk in table.chunks_within(trace.range.clone()) {
-            watch::check()?;
-            let batch = table.read(chunk, &columns)?;
+        for batch in batches(&table, trace.range.clone(), &columns) {
+            let batch = batch?;
             let view = DiskIoView::new(&batch)?;
             for row in 0..view.len() {
                 if trace.range.contains(&view.time_ns[row])
@@ -257,7 +255,7 @@ impl DiskIo {
         out.table(&BY_FILE)?;
         for (path, (disk, kind), sum) in rows {
             let [count, bytes, service, duration, longest] = sum.values();
-            let path = path.as_deref().map_or(Value::Unknown, Value::Quoted);
+            let path = Value::quoted(path.as_deref());
             let (disk, kind) = (Value::Number((*disk).into()), Value::Word(kind));
             out.row(
                 "",
@@ -269,13 +267,7 @@ impl DiskIo {
 
     fn utilization(&self, trace: &Recording, out: &mut Writer, length: i64) -> Result<(), Failure> {
         let table = DISK_IO.of(trace)?;
-        let last = table
-            .chunks()
-            .iter()
-            .map(|chunk| chunk.last)
-            .max()
-            .unwrap_or(0);
-        let intervals = Intervals::new(trace.span(last), length, 1)?;
+        let intervals = Intervals::new(trace.span(&[&table]), length, 1)?;
         let mut disks: BTreeMap<u32, Usage> = BTreeMap::new();
         self.visit(trace, &["disk", "service_ns"], |view, row| {
             let Some(service) = view.service_ns.get(row) else {
@@ -284,7 +276,7 @@ impl DiskIo {
             let disk = view.disk[row];
             if !disks.contains_key(&disk) {
                 // As many disks as fit; a hostile trace could name any number of them.
-                Intervals::new(trace.span(last), length, disks.len() + 1)?;
+                Intervals::new(trace.span(&[&table]), length, disks.len() + 1)?;
             }
             let usage = disks.entry(disk).or_insert_with(|| Usage::new(&intervals));
             let end = view.time_ns[row];
@@ -358,7 +350,7 @@ impl DiskIo {
                 Value::time(view.service_ns.get(row)),
                 Value::Number(view.priority[row].into()),
                 Value::hex(view.file_object.get(row)),
-                view.path.get(row).map_or(Value::Unknown, Value::Quoted),
+                Value::quoted(view.path.get(row)),
                 Value::Word(kind),
                 Value::time(view.init_ns.get(row)),
                 Value::time(view.queue_ns.get(row)),

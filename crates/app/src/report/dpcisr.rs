@@ -11,11 +11,10 @@ use tables::{InterruptsView, Table};
 
 use super::intervals::{self, Intervals, Usage};
 use super::place::PlaceOptions;
-use super::recorded::Recorded;
+use super::recorded::{Recorded, batches};
 use super::writer::{Column, Layout, Value};
 use super::{Recording, Report, Writer, percent};
 use crate::cli::Failure;
-use crate::watch;
 
 /// What the report rests on.
 const INTERRUPTS: Recorded = Recorded {
@@ -298,13 +297,7 @@ impl DpcIsr {
     /// Reads the table. A routine is in the range if it ended in it.
     fn figures(&self, trace: &Recording, shown: &Shown) -> Result<Figures, Failure> {
         let table = INTERRUPTS.of(trace)?;
-        let last = table
-            .chunks()
-            .iter()
-            .map(|chunk| chunk.last)
-            .max()
-            .unwrap_or(0);
-        let span = trace.span(last);
+        let span = trace.span(&[&table]);
         let places = self.places.places(trace)?;
         let mut cpus: BTreeSet<u16> = (0..trace.processors()).collect();
         let over_time = |length: Option<i64>| {
@@ -324,9 +317,8 @@ impl DpcIsr {
             "exclusive_ns",
             "image_row",
         ];
-        for chunk in table.chunks_within(trace.range.clone()) {
-            watch::check()?;
-            let batch = table.read(chunk, &columns)?;
+        for batch in batches(&table, trace.range.clone(), &columns) {
+            let batch = batch?;
             let view = InterruptsView::new(&batch)?;
             for row in 0..view.len() {
                 let (end, cpu) = (view.end_ns[row], view.cpu[row]);

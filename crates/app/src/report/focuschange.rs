@@ -3,11 +3,10 @@
 use tables::{FocusView, Table};
 
 use super::process_filter::ProcessFilter;
-use super::recorded::Recorded;
+use super::recorded::{Recorded, batches};
 use super::writer::{Column, Layout, Value};
 use super::{Recording, Report, Writer};
 use crate::cli::Failure;
-use crate::watch;
 
 /// What the report rests on.
 const FOCUS: Recorded = Recorded {
@@ -44,12 +43,20 @@ impl Report for FocusChange {
     }
 
     fn write(&self, trace: &Recording, out: &mut Writer) -> Result<(), Failure> {
+        const COLUMNS: [&str; 7] = [
+            "end_ns",
+            "ends_at_event",
+            "process_id",
+            "process_row",
+            "session_id",
+            "start_ns",
+            "starts_at_event",
+        ];
         let table = FOCUS.of(trace)?;
         let wanted = self.processes.wanted(&trace.names);
         out.table(&LAYOUT)?;
-        for chunk in table.chunks_within(i64::MIN..trace.range.end) {
-            watch::check()?;
-            let batch = table.read_all(chunk)?;
+        for batch in batches(&table, i64::MIN..trace.range.end, &COLUMNS) {
+            let batch = batch?;
             let view = FocusView::new(&batch)?;
             for row in 0..view.len() {
                 let (start, end) = (view.start_ns[row], view.end_ns[row]);

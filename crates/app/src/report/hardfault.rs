@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use tables::{HardFaultsView, Table};
 
 use super::process_filter::ProcessFilter;
-use super::recorded::Recorded;
+use super::recorded::{Recorded, batches};
 use super::writer::{Column, Layout, Value};
 use super::{Recording, Report, Writer};
 use crate::cli::Failure;
-use crate::watch;
 
 /// What the report rests on.
 const HARD_FAULTS: Recorded = Recorded {
@@ -71,15 +70,25 @@ impl Report for HardFault {
     }
 
     fn write(&self, trace: &Recording, out: &mut Writer) -> Result<(), Failure> {
+        const COLUMNS: [&str; 9] = [
+            "address",
+            "duration_ns",
+            "file_object",
+            "offset_bytes",
+            "process_id",
+            "process_row",
+            "size_bytes",
+            "thread_id",
+            "time_ns",
+        ];
         let table = HARD_FAULTS.of(trace)?;
         let wanted = self.processes.wanted(&trace.names);
         let mut sums: BTreeMap<(Option<u32>, Option<u32>), Sum> = BTreeMap::new();
         if self.detail {
             out.table(&DETAIL)?;
         }
-        for chunk in table.chunks_within(trace.range.clone()) {
-            watch::check()?;
-            let batch = table.read_all(chunk)?;
+        for batch in batches(&table, trace.range.clone(), &COLUMNS) {
+            let batch = batch?;
             let view = HardFaultsView::new(&batch)?;
             for row in 0..view.len() {
                 let process = (view.process_row.get(row), view.process_id.get(row));

@@ -3,11 +3,10 @@
 use tables::{MarksView, Table};
 
 use super::process_filter::ProcessFilter;
-use super::recorded::Recorded;
+use super::recorded::{Recorded, batches};
 use super::writer::{Column, Layout, Value};
 use super::{Recording, Report, Writer};
 use crate::cli::Failure;
-use crate::watch;
 
 /// What the report rests on.
 const MARKS: Recorded = Recorded {
@@ -43,12 +42,20 @@ impl Report for Marks {
     }
 
     fn write(&self, trace: &Recording, out: &mut Writer) -> Result<(), Failure> {
+        const COLUMNS: [&str; 7] = [
+            "data",
+            "process_id",
+            "process_row",
+            "source",
+            "text",
+            "thread_id",
+            "time_ns",
+        ];
         let table = MARKS.of(trace)?;
         let wanted = self.processes.wanted(&trace.names);
         out.table(&LAYOUT)?;
-        for chunk in table.chunks_within(trace.range.clone()) {
-            watch::check()?;
-            let batch = table.read_all(chunk)?;
+        for batch in batches(&table, trace.range.clone(), &COLUMNS) {
+            let batch = batch?;
             let view = MarksView::new(&batch)?;
             for row in 0..view.len() {
                 let time = view.time_ns[row];
@@ -58,11 +65,11 @@ impl Report for Marks {
                 }
                 let values = [
                     Value::Time(time),
-                    view.source.get(row).map_or(Value::Unknown, Value::Text),
+                    Value::text(view.source.get(row)),
                     Value::Process(trace.names.process(process.0, process.1)),
                     Value::number(view.thread_id.get(row)),
-                    view.data.get(row).map_or(Value::Unknown, Value::Quoted),
-                    view.text.get(row).map_or(Value::Unknown, Value::Quoted),
+                    Value::quoted(view.data.get(row)),
+                    Value::quoted(view.text.get(row)),
                 ];
                 out.row("Mark", &values)?;
             }

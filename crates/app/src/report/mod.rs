@@ -26,7 +26,7 @@ mod writer;
 
 use std::ops::Range;
 
-use tables::Table;
+use tables::{StoredTable, Table};
 
 use crate::cli::{Failure, TraceTables};
 pub(crate) use names::Names;
@@ -57,9 +57,11 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// From where to where shares of time are counted: the time asked for, within the trace.
-    /// `last_ns` is the time of the last row, used where the trace does not say when it ends.
-    fn span(&self, last_ns: i64) -> Range<i64> {
+    /// From where to where shares of time are counted: the time asked for, within the trace. Where
+    /// the trace does not say when it ends, that is at the last row of the tables given.
+    fn span(&self, tables: &[&StoredTable]) -> Range<i64> {
+        let chunks = tables.iter().flat_map(|table| table.chunks());
+        let last_ns = chunks.map(|chunk| chunk.last).max().unwrap_or(0);
         let header = self.tables.store.trace().header();
         let end = header.and_then(|header| {
             let ticks = header.end?.checked_sub(header.start)?;

@@ -90,10 +90,7 @@ impl Report for Process {
                         Value::hex(row.view.unique_key.get(row.row)),
                         Value::number(row.view.exit_status.get(row.row)),
                         Value::text(row.view.user_sid.get(row.row)),
-                        row.view
-                            .command_line
-                            .get(row.row)
-                            .map_or(Value::Unknown, Value::Quoted),
+                        Value::quoted(row.view.command_line.get(row.row)),
                         if self.tree {
                             Value::Number(depth as i64)
                         } else {

@@ -7,11 +7,10 @@ use tables::{SamplesView, Table};
 
 use super::place::PlaceOptions;
 use super::process_filter::ProcessFilter;
-use super::recorded::Recorded;
+use super::recorded::{Recorded, batches};
 use super::writer::{Column, Layout, Value};
 use super::{Recording, Report, Writer, percent};
 use crate::cli::Failure;
-use crate::watch;
 
 /// What the report rests on.
 pub(crate) const SAMPLES: Recorded = Recorded {
@@ -82,13 +81,7 @@ impl Report for Profile {
 
     fn write(&self, trace: &Recording, out: &mut Writer) -> Result<(), Failure> {
         let table = SAMPLES.of(trace)?;
-        let last = table
-            .chunks()
-            .iter()
-            .map(|chunk| chunk.last)
-            .max()
-            .unwrap_or(0);
-        let span = trace.span(last);
+        let span = trace.span(&[&table]);
         let wanted = self.processes.wanted(&trace.names);
         let places = self.places.places(trace)?;
         let mut cpus: HashSet<u16> = (0..trace.processors()).collect();
@@ -103,9 +96,8 @@ impl Report for Profile {
             "weight_ns",
             "count",
         ];
-        for chunk in table.chunks_within(trace.range.clone()) {
-            watch::check()?;
-            let batch = table.read(chunk, &columns)?;
+        for batch in batches(&table, trace.range.clone(), &columns) {
+            let batch = batch?;
             let view = SamplesView::new(&batch)?;
             for row in 0..view.len() {
                 let process = (view.process_row.get(row), view.process_id.get(row));

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use tables::{CpuRunsView, ReadyThreadsView, StoredTable, Table};
 
 use super::process_filter::ProcessFilter;
-use super::recorded::Recorded;
+use super::recorded::{Recorded, batches};
 use super::scheduling_names::{adjust_reason, wait_reason};
 use super::writer::{Column, Layout, Value};
 use super::{Recording, Report, Writer};
@@ -58,13 +58,28 @@ impl Report for ReadyThread {
     }
 
     fn write(&self, trace: &Recording, out: &mut Writer) -> Result<(), Failure> {
+        const COLUMNS: [&str; 14] = [
+            "adjust_increment",
+            "adjust_reason",
+            "by_dpc",
+            "cpu",
+            "direct_switch_attempt",
+            "kernel_stack_not_resident",
+            "process_id",
+            "process_out_of_memory",
+            "process_row",
+            "readying_process_id",
+            "readying_process_row",
+            "readying_thread_id",
+            "thread_id",
+            "time_ns",
+        ];
         let table = READY_THREADS.of(trace)?;
         let wanted = self.processes.wanted(&trace.names);
         let mut switched_out = SwitchedOut::new(trace.tables.table(Table::CpuRuns)?);
         out.table(&LAYOUT)?;
-        for chunk in table.chunks_within(trace.range.clone()) {
-            watch::check()?;
-            let batch = table.read_all(chunk)?;
+        for batch in batches(&table, trace.range.clone(), &COLUMNS) {
+            let batch = batch?;
             let view = ReadyThreadsView::new(&batch)?;
             for row in 0..view.len() {
                 let (time, thread) = (view.time_ns[row], view.thread_id[row]);

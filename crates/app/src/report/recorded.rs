@@ -1,9 +1,13 @@
 //! What a report rests on, and what to record where the trace lacks it.
 
+use std::ops::Range;
+
+use arrow_array::RecordBatch;
 use tables::{StoredTable, Table};
 
 use super::Recording;
 use crate::cli::Failure;
+use crate::watch;
 
 /// A table that a report rests on.
 pub(crate) struct Recorded {
@@ -41,4 +45,17 @@ impl Recorded {
              with `xperf -on {xperf}`, or the keywords {wpr} in a WPR profile"
         )
     }
+}
+
+/// The columns named of those chunks of a table that hold rows of a time range; they may hold
+/// others too.
+pub(crate) fn batches<'t>(
+    table: &'t StoredTable,
+    range: Range<i64>,
+    columns: &'t [&str],
+) -> impl Iterator<Item = Result<RecordBatch, Failure>> + 't {
+    table.chunks_within(range).map(|chunk| {
+        watch::check()?;
+        Ok(table.read(chunk, columns)?)
+    })
 }

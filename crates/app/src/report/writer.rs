@@ -128,6 +128,11 @@ impl<'a> Value<'a> {
         flag.map_or(Value::Unknown, Value::Flag)
     }
 
+    /// Quoted text that may be unknown.
+    pub(crate) fn quoted(text: Option<&'a str>) -> Value<'a> {
+        text.map_or(Value::Unknown, Value::Quoted)
+    }
+
     /// Text that may be unknown.
     pub(crate) fn text(text: Option<&'a str>) -> Value<'a> {
         text.map_or(Value::Unknown, Value::Text)

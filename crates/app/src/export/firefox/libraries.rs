@@ -6,9 +6,9 @@ use tables::{ImagesView, Table};
 
 use super::threads::Threads;
 use crate::cli::Failure;
-use crate::export::modules::file_name;
 use crate::export::part::Part;
 use crate::export::roster::Roster;
+use crate::module_name::file_name;
 
 /// Mappings that come and go, in the order of time.
 pub(super) struct Libraries {
