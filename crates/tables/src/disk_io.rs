@@ -139,6 +139,7 @@ pub(crate) struct DiskStarts(Vec<Start>);
 #[derive(Clone, Copy, Debug)]
 struct Start {
     time_ns: i64,
+    cpu: u16,
     irp: u64,
     thread_id: Option<u32>,
 }
@@ -150,6 +151,7 @@ impl DiskStarts {
         let logging = event.thread_id().filter(|id| *id != u32::MAX);
         self.0.push(Start {
             time_ns: event.time_ns(),
+            cpu: event.cpu(),
             irp: start.irp,
             thread_id: start.issuing_thread_id.or(logging),
         });
@@ -231,8 +233,11 @@ impl Join for DiskIo {
             let path = key.and_then(|key| world.files.path(key, time_ns));
             self.path.push(path);
             let stack = start.zip(self.thread_id.get(row));
-            self.stack_id
-                .push(stack.and_then(|(start, thread)| world.stacks.find(start.time_ns, thread)));
+            self.stack_id.push(
+                stack.and_then(|(start, thread)| {
+                    world.stacks.find(start.time_ns, thread, start.cpu)
+                }),
+            );
         }
         // Requests that complete in a later slice.
         for start in starts {

@@ -96,9 +96,11 @@ impl Join for Events {
     fn join(&mut self, threads: &mut ThreadFinder, world: &World<'_>) {
         let (ids, processes) = (&self.thread_id, &self.process_id);
         (self.thread_row, self.process_row) = threads.rows(world, ids, processes, &self.time_ns);
-        let threads = self.thread_id.iter().zip(&self.time_ns);
-        let stack = |(thread, time): (Option<u32>, &i64)| world.stacks.find(*time, thread?);
-        self.stack_id = threads.map(stack).collect();
+        let moments = self.time_ns.iter().zip(&self.cpu);
+        let stack = |(thread, (time, cpu)): (Option<u32>, (&i64, &u16))| {
+            world.stacks.find(*time, thread?, *cpu)
+        };
+        self.stack_id = self.thread_id.iter().zip(moments).map(stack).collect();
     }
 }
 

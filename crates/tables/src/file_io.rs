@@ -357,7 +357,8 @@ impl FileState {
         rows.thread_row.push(ids.thread_row);
         rows.process_id.push(ids.process_id);
         rows.process_row.push(ids.process_row);
-        rows.stack_id.push(world.stacks.find(start_ns, thread_id));
+        rows.stack_id
+            .push(world.stacks.find(start_ns, thread_id, begin.cpu));
     }
 }
 

@@ -57,7 +57,9 @@ impl Join for Samples {
             let before = state.last_ns.insert(self.cpu[row], time_ns);
             let weight = before.map(|before| time_ns.saturating_sub(before));
             self.weight_ns.push(weight.or(world.sampling_interval_ns));
-            let stack = world.stacks.at(&mut state.stacks, time_ns, thread_id);
+            let stack = world
+                .stacks
+                .at(&mut state.stacks, time_ns, thread_id, self.cpu[row]);
             self.stack_id.push(stack);
         }
     }

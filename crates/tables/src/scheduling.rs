@@ -140,7 +140,7 @@ impl Scheduling {
         rows.readying_process_id.push(by_ids.process_id);
         rows.readying_process_row.push(by_ids.process_row);
         let stacks = world.stacks;
-        let stack_id = by.and_then(|by| stacks.at(&mut self.stacks, time_ns, by));
+        let stack_id = by.and_then(|by| stacks.at(&mut self.stacks, time_ns, by, cpu));
         rows.stack_id.push(stack_id);
         let thread = &mut self.threads[index as usize];
         let slot = match thread.runs {
@@ -206,7 +206,7 @@ impl Scheduling {
         if new != 0 {
             self.threads[new_index as usize].runs = true;
         }
-        let stack_id = world.stacks.at(&mut self.stacks, time_ns, new);
+        let stack_id = world.stacks.at(&mut self.stacks, time_ns, new, cpu);
         let switch_in = Some(SwitchIn {
             thread_id: new,
             thread: new_index,

@@ -74,11 +74,27 @@ enum Half {
     User,
 }
 
+/// Whose stack it is: a thread's or, since the idle threads of all CPUs have the id 0, a CPU's idle
+/// thread's. Other threads' ids do not tell of a CPU: a thread may have left it when the user half
+/// of its stack is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Owner(u32);
+
+impl Owner {
+    fn new(thread_id: u32, cpu: u16) -> Owner {
+        match thread_id {
+            // No thread's id: those are multiples of 4 and count from below.
+            0 => Owner(u32::MAX - u32::from(cpu)),
+            _ => Owner(thread_id),
+        }
+    }
+}
+
 /// A half of a stack, of the event at `event_ns`.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     event_ns: i64,
-    thread_id: u32,
+    owner: Owner,
     half: Half,
     /// Number in [`Interner`].
     addresses: u32,
@@ -89,7 +105,7 @@ struct Part {
 struct Reference {
     event_ns: i64,
     logged_ns: i64,
-    thread_id: u32,
+    owner: Owner,
     half: Half,
     key: u64,
 }
@@ -125,7 +141,7 @@ impl StackEvents {
             let addresses = self.interner.number(&self.scratch);
             self.parts.push(Part {
                 event_ns,
-                thread_id: stack.thread_id,
+                owner: Owner::new(stack.thread_id, event.cpu()),
                 half,
                 addresses,
             });
@@ -141,7 +157,7 @@ impl StackEvents {
             self.references.push(Reference {
                 event_ns: time(reference.event_time)?,
                 logged_ns: event.time_ns(),
-                thread_id: reference.thread_id,
+                owner: Owner::new(reference.thread_id, event.cpu()),
                 half: if hook == KERNEL_KEY {
                     Half::Kernel
                 } else {
@@ -170,8 +186,8 @@ fn half_of(addresses: &[u64], pointer_size: usize) -> Half {
 /// The stacks of a trace's events, by time and thread.
 #[derive(Debug, Default)]
 pub(crate) struct StackIndex {
-    /// Time of the event, its thread, its stack; sorted.
-    uses: Vec<(i64, u32, u32)>,
+    /// Time of the event, whose it is, its stack; sorted.
+    uses: Vec<(i64, Owner, u32)>,
 }
 
 /// Goes through the uses of stacks along with events in time order.
@@ -211,19 +227,26 @@ impl StackIndex {
             let at = defined.partition_point(|(time, _)| *time < reference.logged_ns);
             Some(Part {
                 event_ns: reference.event_ns,
-                thread_id: reference.thread_id,
+                owner: reference.owner,
                 half: reference.half,
                 addresses: defined.get(at)?.1,
             })
         }));
         // Stable, so that of several halves of a kind the first logged by a CPU comes first.
-        parts.sort_by_key(|part| (part.event_ns, part.thread_id, part.half));
+        parts.sort_by_key(|part| (part.event_ns, part.owner, part.half));
         join_halves(&parts, &interner.addresses)
     }
 
-    /// The stack of an event of a thread, for events that come in time order.
+    /// The stack of an event of a thread on a CPU, for events that come in time order.
     #[inline]
-    pub(crate) fn at(&self, cursor: &mut StackCursor, time_ns: i64, thread: u32) -> Option<u32> {
+    pub(crate) fn at(
+        &self,
+        cursor: &mut StackCursor,
+        time_ns: i64,
+        thread_id: u32,
+        cpu: u16,
+    ) -> Option<u32> {
+        let owner = Owner::new(thread_id, cpu);
         // Events of a slice of time may begin a little before those of the one before ended.
         while cursor.0 > 0 && self.uses.get(cursor.0 - 1)?.0 >= time_ns {
             cursor.0 -= 1;
@@ -234,13 +257,13 @@ impl StackIndex {
         self.uses[cursor.0..]
             .iter()
             .take_while(|(time, ..)| *time == time_ns)
-            .find(|(_, of, _)| *of == thread)
+            .find(|(_, of, _)| *of == owner)
             .map(|(.., stack)| *stack)
     }
 
-    /// The stack of an event of a thread.
-    pub(crate) fn find(&self, time_ns: i64, thread: u32) -> Option<u32> {
-        let key = (time_ns, thread);
+    /// The stack of an event of a thread on a CPU.
+    pub(crate) fn find(&self, time_ns: i64, thread_id: u32, cpu: u16) -> Option<u32> {
+        let key = (time_ns, Owner::new(thread_id, cpu));
         let at = self
             .uses
             .partition_point(|(time, of, _)| (*time, *of) < key);
@@ -256,7 +279,7 @@ fn join_halves(parts: &[Part], addresses: &Addresses) -> (StackIndex, Stacks) {
     // Most stacks are met again and again: what two halves make is remembered.
     let mut known: FxHashMap<(u32, Option<u32>), u32> = FxHashMap::default();
     let mut whole: Vec<u64> = Vec::new();
-    let same_event = |a: &Part, b: &Part| (a.event_ns, a.thread_id) == (b.event_ns, b.thread_id);
+    let same_event = |a: &Part, b: &Part| (a.event_ns, a.owner) == (b.event_ns, b.owner);
     for event in parts.chunk_by(same_event) {
         let first = event[0];
         let user = event
@@ -271,7 +294,7 @@ fn join_halves(parts: &[Part], addresses: &Addresses) -> (StackIndex, Stacks) {
             }
             stacks.number(&whole)
         });
-        index.uses.push((first.event_ns, first.thread_id, stack));
+        index.uses.push((first.event_ns, first.owner, stack));
     }
     let table = Stacks {
         stack_id: (0..i64::from(stacks.count)).collect(),

@@ -8,7 +8,7 @@ table! {
     /// number of the row.
     ///
     /// A stack joins the event that has exactly the raw time that the stack names, of the same
-    /// thread. Its kernel and user halves, logged apart, are one stack here.
+    /// thread; of an idle thread, on the same CPU. Its kernel and user halves, logged apart, are one stack here.
     Stacks, StacksView = "stacks" sorted by stack_id {
         /// Its id, and the number of its row.
         stack_id: Vec<i64> = "first use",
