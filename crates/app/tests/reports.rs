@@ -2,68 +2,13 @@
 //! the counts of another reader, and the layouts that scripts read.
 
 mod program;
+mod simulated;
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use tempfile::TempDir;
 
-/// A simulated trace and its truth, which go when it is dropped.
-struct Simulated {
-    _folder: TempDir,
-    trace: String,
-    truth: Value,
-}
-
-impl Simulated {
-    fn new(scenario: &str, options: &[&str]) -> Simulated {
-        let folder = tempfile::tempdir().unwrap();
-        let trace = folder.path().join("simulated.etl");
-        let path = trace.to_str().unwrap().to_owned();
-        let mut args = vec!["simulate", scenario, "-o", &path];
-        args.extend(options);
-        program::text(&args);
-        let truth = std::fs::read(trace.with_extension("truth.json")).unwrap();
-        Simulated {
-            _folder: folder,
-            trace: path,
-            truth: serde_json::from_slice(&truth).unwrap(),
-        }
-    }
-
-    /// The rows of a report of it.
-    fn rows(&self, report: &[&str]) -> Vec<Value> {
-        rows(report, &self.trace)
-    }
-}
-
-fn rows(report: &[&str], trace: &str) -> Vec<Value> {
-    let args: Vec<&str> = report.iter().copied().chain([trace, "--json"]).collect();
-    program::json_lines(&args)
-}
-
-fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
-    value[key].as_array().unwrap()
-}
-
-fn number(value: &Value, key: &str) -> i64 {
-    value[key]
-        .as_i64()
-        .unwrap_or_else(|| panic!("no number {key} in {value}"))
-}
-
-/// Sums a column of rows by a key.
-fn sums<K: Ord>(rows: &[Value], column: &str, key: impl Fn(&Value) -> K) -> BTreeMap<K, i64> {
-    let mut sums = BTreeMap::new();
-    for row in rows {
-        *sums.entry(key(row)).or_default() += number(row, column);
-    }
-    sums
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
-}
+use simulated::{Simulated, list, number, rows, sums, text};
 
 #[test]
 fn dpcs_and_service_routines_are_what_the_model_ran() {

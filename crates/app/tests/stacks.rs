@@ -1,0 +1,241 @@
+//! `laglab stack` against a plain walk over the bytes of a simulated trace's events: no table, no
+//! join and no symbol file has a part in it.
+
+mod program;
+mod simulated;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde_json::Value;
+
+use simulated::{Simulated, list, number, text};
+
+/// Hook ids: group in the high byte, type in the low one.
+const STACK: u16 = 0x1820;
+const IMAGE_LOAD: u16 = 0x030A;
+const IMAGE_RUNDOWN: u16 = 0x1403;
+const CONTEXT_SWITCH: u16 = 0x0524;
+const READY_THREAD: u16 = 0x0532;
+const SAMPLE: u16 = 0x0F2E;
+
+/// What is mapped into a process; process 0 is the kernel.
+struct Image {
+    process_id: u32,
+    base: u64,
+    size: u64,
+    file: String,
+}
+
+/// Return addresses, the innermost first.
+struct Stack {
+    process_id: u32,
+    addresses: Vec<u64>,
+}
+
+/// What is read of a trace.
+#[derive(Default)]
+struct Walk {
+    images: Vec<Image>,
+    /// Events and their stacks, by the events' hook.
+    events: HashMap<u16, u64>,
+    stacks: HashMap<u16, Vec<Stack>>,
+}
+
+fn u32_at(payload: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(payload[at..at + 4].try_into().unwrap())
+}
+
+fn u64_at(payload: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(payload[at..at + 8].try_into().unwrap())
+}
+
+/// The file of an image's path, which ends its event.
+fn file_name(payload: &[u8]) -> String {
+    let units = payload[56..].chunks_exact(2);
+    let units = units.map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
+    let path: Vec<u16> = units.take_while(|unit| *unit != 0).collect();
+    let path = String::from_utf16(&path).unwrap();
+    path.rsplit('\\').next().unwrap().to_owned()
+}
+
+impl Walk {
+    fn new(trace: &str) -> Walk {
+        let trace = etl::open(&[trace.into()]).unwrap();
+        let mut events = trace.events();
+        let mut walk = Walk::default();
+        // Each CPU's last event, whose stack may follow: its raw time and hook.
+        let mut last: HashMap<u16, (u64, u16)> = HashMap::new();
+        // When each CPU first switched, in raw time.
+        let mut switched: HashMap<u16, u64> = HashMap::new();
+        while let Some(event) = events.next() {
+            let payload = event.payload();
+            match event.hook() {
+                Some(IMAGE_LOAD | IMAGE_RUNDOWN) => walk.images.push(Image {
+                    process_id: u32_at(payload, 16),
+                    base: u64_at(payload, 0),
+                    size: u64_at(payload, 8),
+                    file: file_name(payload),
+                }),
+                Some(STACK) => {
+                    let Some((time, hook)) = last.remove(&event.cpu()) else {
+                        continue;
+                    };
+                    assert_eq!(u64_at(payload, 0), time, "the stack of another event");
+                    let addresses = payload[16..].chunks_exact(8);
+                    walk.stacks.entry(hook).or_default().push(Stack {
+                        process_id: u32_at(payload, 8),
+                        addresses: addresses.map(|address| u64_at(address, 0)).collect(),
+                    });
+                }
+                Some(hook) => {
+                    let time = event.raw_time() as u64;
+                    let is_switch = hook == CONTEXT_SWITCH;
+                    if is_switch {
+                        switched.entry(event.cpu()).or_insert(time);
+                    }
+                    // Idle threads wait for nothing.
+                    if is_switch && u32_at(payload, 0) == 0 {
+                        last.remove(&event.cpu());
+                        continue;
+                    }
+                    *walk.events.entry(hook).or_default() += 1;
+                    last.insert(event.cpu(), (time, hook));
+                    // Who readies a thread on a CPU is unknown before its first switch.
+                    let first = switched.get(&event.cpu());
+                    if hook == READY_THREAD && first.is_none_or(|first| *first >= time) {
+                        last.remove(&event.cpu());
+                    }
+                }
+                None => {}
+            }
+        }
+        walk
+    }
+
+    /// The function that an address of a process is in, by the truth.
+    fn function(&self, truth: &Value, process_id: u32, address: u64) -> String {
+        let is_in = |image: &&Image| {
+            (image.process_id == process_id || image.process_id == 0)
+                && (image.base..image.base + image.size).contains(&address)
+        };
+        let image = self.images.iter().find(is_in).expect("a module");
+        let module = list(truth, "modules").iter().find(|module| {
+            let path = text(&module["path"]);
+            path.rsplit('\\').next() == Some(&image.file)
+        });
+        let rva = (address - image.base) as i64;
+        let mut functions = list(module.expect("a module of the truth"), "functions").iter();
+        let function = functions.find(|function| {
+            let begin = number(function, "rva");
+            (begin..begin + number(function, "size")).contains(&rva)
+        });
+        let name = text(&function.expect("a function")["name"]);
+        format!("{}!{name}", image.file)
+    }
+}
+
+/// Hits of places (inclusive and exclusive), and of calls (caller and callee).
+#[derive(Debug, Default, PartialEq)]
+struct Hits {
+    places: BTreeMap<String, (i64, i64)>,
+    calls: BTreeMap<(String, String), i64>,
+}
+
+impl Hits {
+    /// Counts stacks of places, the innermost first.
+    fn count(stacks: &[Vec<&str>]) -> Hits {
+        let mut hits = Hits::default();
+        for stack in stacks {
+            let place = hits.places.entry(stack[0].to_owned());
+            place.or_default().1 += 1;
+            for place in BTreeSet::from_iter(stack) {
+                hits.places.entry((*place).to_owned()).or_default().0 += 1;
+            }
+            let calls = stack.windows(2).map(|pair| (pair[1], pair[0]));
+            for (caller, callee) in BTreeSet::from_iter(calls) {
+                let call = (caller.to_owned(), callee.to_owned());
+                *hits.calls.entry(call).or_default() += 1;
+            }
+        }
+        hits
+    }
+
+    /// Reads the report's rows, which name each call twice.
+    fn reported(lines: &str) -> Hits {
+        let mut hits = Hits::default();
+        let mut calls = [BTreeMap::new(), BTreeMap::new()];
+        for line in lines.lines() {
+            let row: Value = serde_json::from_str(line).unwrap();
+            let (place, other) = (text(&row["module"]), text(&row["other"]));
+            let inclusive = number(&row, "inclusive");
+            match row["relation"].as_str() {
+                Some("itself") => {
+                    let sum = (inclusive, number(&row, "exclusive"));
+                    assert_eq!(hits.places.insert(place, sum), None);
+                }
+                Some("caller") => assert_eq!(calls[0].insert((other, place), inclusive), None),
+                Some("callee") => assert_eq!(calls[1].insert((place, other), inclusive), None),
+                _ => panic!("{row}"),
+            }
+        }
+        let [by_callee, by_caller] = calls;
+        assert_eq!(by_callee, by_caller);
+        hits.calls = by_callee;
+        hits
+    }
+}
+
+#[test]
+fn stacks_hold_the_functions_of_the_scenario() {
+    for scenario in ["healthy", "smb-signing-on"] {
+        let simulated = Simulated::new(scenario, &["--duration", "4s"]);
+        let walk = Walk::new(&simulated.trace);
+        let mut known: HashMap<(u32, u64), String> = HashMap::new();
+        for stack in walk.stacks.values().flatten() {
+            for address in &stack.addresses {
+                let process = stack.process_id;
+                let name = || walk.function(&simulated.truth, process, *address);
+                known.entry((process, *address)).or_insert_with(name);
+            }
+        }
+        for (event, hook) in [
+            ("profile", SAMPLE),
+            ("cswitch", CONTEXT_SWITCH),
+            ("readythread", READY_THREAD),
+        ] {
+            let stacks = &walk.stacks[&hook];
+            let functions: Vec<Vec<&str>> = stacks
+                .iter()
+                .map(|stack| {
+                    let frames = stack.addresses.iter();
+                    let frames = frames.map(|address| &*known[&(stack.process_id, *address)]);
+                    frames.collect()
+                })
+                .collect();
+            // Calls within a module are one place.
+            let modules: Vec<Vec<&str>> = functions
+                .iter()
+                .map(|stack| {
+                    let modules = stack.iter().map(|name| name.split('!').next().unwrap());
+                    let mut modules: Vec<&str> = modules.collect();
+                    modules.dedup();
+                    modules
+                })
+                .collect();
+            for (by, stacks) in [("function", functions), ("module", modules)] {
+                let report = ["stack", "--event", event, "--by", by, "--butterfly", "0"];
+                let rest = ["--symbols", &simulated.symbols, &simulated.trace, "--json"];
+                let output = program::laglab(&[&report[..], &rest].concat());
+                assert!(output.status.success());
+                let reported = Hits::reported(std::str::from_utf8(&output.stdout).unwrap());
+                assert!(stacks.len() > 100 && !reported.calls.is_empty());
+                assert_eq!(reported, Hits::count(&stacks), "{scenario}, {event}, {by}");
+
+                let (all, with) = (walk.events[&hook], stacks.len() as u64);
+                let note = format!("laglab: {} of {all} events have no stack\n", all - with);
+                let note = if all == with { String::new() } else { note };
+                assert_eq!(String::from_utf8(output.stderr).unwrap(), note);
+            }
+        }
+    }
+}
