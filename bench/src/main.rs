@@ -5,6 +5,7 @@
 
 mod load;
 mod process;
+mod reports;
 mod unit;
 mod views;
 
@@ -41,6 +42,11 @@ fn main() -> Outcome<()> {
     // process held when it was started.
     let files = load::files(&mut report, &laglab, &scratch)?;
     memory(&mut report, &laglab, &files)?;
+    let large = reports::large(&scratch, &laglab)?;
+    reports::commands(&mut report, &laglab, &large)?;
+    for file in &large[1..] {
+        fs::remove_file(file)?;
+    }
     match python {
         Some(python) => peers(&mut report, &laglab, &python, &data)?,
         None => report += "\n## Peers\n\nNot measured: no Python with the peers was given.\n",
@@ -88,7 +94,7 @@ fn reading(report: &mut String, laglab: &Path, scratch: &Path, data: &Path) -> O
         Medians; the limit is in brackets. Compressed files (load-compressed, net.4.5.2.x64, \
         filtrace) cost their decompression on top.\n\n\
         | file | MB | M events | unit GB/s | open | walk per CPU (3) | time order (10) | \
-        columns, all threads (20) |\n|---|---|---|---|---|---|---|---|\n";
+        scheduling tables, all threads (20) |\n|---|---|---|---|---|---|---|---|\n";
     let made = load::path(scratch, 1);
     let packed = scratch.join("load-compressed.etl");
     load::simulate(laglab, &packed, load::EVENTS_PER_GIB, &["--compress"])?;
@@ -105,7 +111,7 @@ fn reading(report: &mut String, laglab: &Path, scratch: &Path, data: &Path) -> O
     {
         let trace = etl::open(std::slice::from_ref(&path))?;
         let mut events = 0;
-        let [unit, open, walk, order, columns] = medians([
+        let [unit, open, walk, order, tables] = medians([
             &mut || {
                 black_box(unit::map_and_sum(&path).unwrap_or(0));
             },
@@ -114,7 +120,7 @@ fn reading(report: &mut String, laglab: &Path, scratch: &Path, data: &Path) -> O
             },
             &mut || events = walk_per_cpu(&trace),
             &mut || walk_in_time_order(&trace),
-            &mut || build_columns(&trace),
+            &mut || reports::scheduling(&trace),
         ]);
         let size = trace.size_bytes() as f64;
         writeln!(
@@ -132,8 +138,8 @@ fn reading(report: &mut String, laglab: &Path, scratch: &Path, data: &Path) -> O
             order / unit,
             size / order / 1e9,
             events as f64 / order / 1e6,
-            columns / unit,
-            size / columns / 1e9,
+            tables / unit,
+            size / tables / 1e9,
         )?;
     }
     Ok(())
@@ -161,16 +167,6 @@ fn walk_in_time_order(trace: &Trace) {
         sum = sum.wrapping_add(event.raw_time());
     }
     black_box(sum);
-}
-
-fn build_columns(trace: &Trace) {
-    use tables::Table::{ContextSwitches, Interrupts, Samples};
-    let built = tables::build(
-        trace,
-        &[ContextSwitches, Samples, Interrupts],
-        Default::default(),
-    );
-    black_box(built.is_ok());
 }
 
 /// Decompression of the XPRESS buffers of the real compressed traces, in bytes of output.
@@ -248,9 +244,6 @@ fn memory(report: &mut String, laglab: &Path, files: &[PathBuf]) -> Outcome<()> 
             )?;
         }
         *report += "\n";
-    }
-    for file in &files[1..] {
-        fs::remove_file(file)?;
     }
     Ok(())
 }

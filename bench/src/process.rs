@@ -8,6 +8,9 @@ use std::time::Instant;
 
 use wait4::Wait4;
 
+/// Reports of gigabytes are counted, not kept.
+const KEPT_BYTES: u64 = 64 << 20;
+
 /// One run of a program.
 #[derive(Debug)]
 pub(crate) struct Run {
@@ -17,8 +20,10 @@ pub(crate) struct Run {
     pub(crate) cpu_seconds: f64,
     /// Peak resident memory, as the operating system accounts it.
     pub(crate) peak_bytes: u64,
-    /// Standard output.
+    /// Standard output, as far as it is kept.
     pub(crate) output: Vec<u8>,
+    /// How much it was.
+    pub(crate) printed_bytes: u64,
 }
 
 /// Runs `program` so many times and returns the run of median time.
@@ -38,9 +43,11 @@ fn once(program: &Path, args: &[&OsStr]) -> io::Result<Run> {
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()?;
-    let mut output = Vec::new();
+    let (mut output, mut printed_bytes) = (Vec::new(), 0);
     if let Some(mut stdout) = child.stdout.take() {
-        stdout.read_to_end(&mut output)?;
+        (&mut stdout).take(KEPT_BYTES).read_to_end(&mut output)?;
+        let dropped = io::copy(&mut stdout, &mut io::sink())?;
+        printed_bytes = output.len() as u64 + dropped;
     }
     let used = child.wait4()?;
     Ok(Run {
@@ -48,5 +55,6 @@ fn once(program: &Path, args: &[&OsStr]) -> io::Result<Run> {
         cpu_seconds: (used.rusage.utime + used.rusage.stime).as_secs_f64(),
         peak_bytes: used.rusage.maxrss,
         output,
+        printed_bytes,
     })
 }

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from google.protobuf.unknown_fields import UnknownFieldSet
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
-from truth import KINDS, Truth, same
+from truth import KINDS, Truth, same, same_times
 
 trace = Trace()
 with open(sys.argv[1], "rb") as file:
@@ -92,10 +92,21 @@ assert of_truth <= set(processes.values()), of_truth - set(processes.values())
 
 # Slices nest, and are as many and as long as the truth says.
 open_slices = defaultdict(list)
+focus, freezes, keys, marks = [], [], [], []
 counts, durations, faults, reads = Counter(), Counter(), 0, 0
 # As the importer sorts: by time, and in the order of the file where times are equal.
 for time, event in sorted(events, key=lambda event: event[0]):
     track = tracks[event.track_uuid]
+    if event.type == TrackEvent.TYPE_INSTANT:
+        details = {detail.name: detail.uint_value for detail in event.debug_annotations}
+        if [categories[iid] for iid in event.category_iids] == ["input"]:
+            assert (track.name, event.name) == ("Input", "key_down")
+            keys.append((details["key code"], time))
+        else:
+            assert [categories[iid] for iid in event.category_iids] == ["mark"]
+            assert track.name == "Marks"
+            marks.append(event.name)
+        continue
     stack = open_slices[event.track_uuid]
     if event.type == TrackEvent.TYPE_SLICE_BEGIN:
         stack.append((time, names[event.name_iid], [categories[iid] for iid in event.category_iids]))
@@ -109,6 +120,13 @@ for time, event in sorted(events, key=lambda event: event[0]):
         assert track.name.startswith("CPU ")
     elif category == ["disk"]:
         reads += name == "read"
+    elif category == ["focus"]:
+        assert track.name.startswith("Window in focus")
+        # The session outlives the simulation a little.
+        focus.append((name, start, min(time, truth.duration_ns)))
+    elif category == ["freeze"]:
+        assert track.name == "Frozen processes"
+        freezes.append((name, start, min(time, truth.duration_ns)))
     else:
         assert category == ["memory"] and name == "hard fault" and track.thread.tid in threads
         faults += 1
@@ -117,5 +135,10 @@ same("routines", counts, truth.routines)
 same("their duration", durations, truth.routine_ns)
 same("hard faults", faults, truth.hard_faults)
 same("reads", reads, truth.disk_reads)
+same_times("focus", sorted(focus, key=lambda slice: slice[1]), truth.focus)
+same_times("freezes", sorted(freezes, key=lambda slice: slice[1]), truth.freezes)
+same_times("keys", keys, truth.keys)
+same("marks", len(marks), truth.marks)
 print(f"Perfetto's messages hold what is true: {found.total()} switches, {readied} readied threads, "
-      f"{counts.total()} routines")
+      f"{counts.total()} routines, {len(focus)} times in focus, {len(freezes)} freezes, "
+      f"{len(keys)} keys, {len(marks)} marks")

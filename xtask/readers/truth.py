@@ -30,7 +30,49 @@ class Truth:
         self.samples = +self.samples
         self.hard_faults = self.all["hard_faults"]
         self.disk_reads = sum(disk["reads"] for disk in self.all["disks"])
+        self.duration_ns = self.all["duration_ns"]
+        assert self.all["moments_left_out"] == 0
+        self.focus = self._focus()
+        self.freezes = self._freezes()
+        self.keys = [(m["value"], m["at_ns"]) for m in self._moments("key")]
+        self.marks = self.all["events_by_kind"].get("Mark", 0)
+
+    def _moments(self, *kinds):
+        return [moment for moment in self.all["moments"] if moment["what"] in kinds]
+
+    def _focus(self):
+        """(who, from, to). Who had it first is not told: None. The idle process is nobody."""
+        changes = [(m["at_ns"], m["process"]) for m in self._moments("focus")]
+        if not changes:
+            return []
+        ends = [at for at, _ in changes[1:]] + [self.duration_ns]
+        return [(None, 0, changes[0][0])] + [
+            (process["name"], at, end) for (at, process), end in zip(changes, ends) if process["id"]
+        ]
+
+    def _freezes(self):
+        """(who, from, to)."""
+        since, freezes = {}, []
+        for moment in self._moments("freeze", "thaw"):
+            process = (moment["process"]["id"], moment["process"]["name"])
+            if moment["what"] == "freeze":
+                since[process] = moment["at_ns"]
+            else:
+                freezes.append((process[1], since.pop(process), moment["at_ns"]))
+        freezes += [(name, start, self.duration_ns) for (_, name), start in since.items()]
+        return sorted(freezes, key=lambda freeze: freeze[1])
 
 
 def same(what, found, expected):
     assert found == expected, f"{what}: found {found}, the truth is {expected}"
+
+
+def same_times(what, found, expected):
+    """Compares (who, time, ...) in order. Traces have times to the 100 ns of their clock; who is
+    None is not told."""
+    assert len(found) == len(expected), f"{what}: found {found}, the truth is {expected}"
+    for (found_who, *found_at), (who, *at) in zip(found, expected):
+        assert who in (None, found_who), f"{what}: found {found_who} at {found_at}, it is {who}"
+        assert all(abs(f - e) < 100 for f, e in zip(found_at, at, strict=True)), (
+            f"{what} of {who}: found {found_at}, the truth is {at}"
+        )

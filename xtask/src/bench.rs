@@ -27,7 +27,8 @@ pub(crate) fn run() -> Result<(), String> {
     bench
         .arg(release.join("laglab"))
         .arg(scratch.join("files"))
-        .arg(&data);
+        .arg(&data)
+        .env("LAGLAB_CACHE", scratch.join("cache"));
     bench.arg(peers::install()?);
     let results = command::read(&mut bench)?;
     let line = |program: &str, arguments: &[&str]| -> String {

@@ -18,6 +18,9 @@ const READERS: [&str; 5] = [
 /// Scenarios, and how long they run: one with many DPCs, one that does a little of everything.
 const SCENARIOS: [(&str, &str); 2] = [("dpc-flood-no-teaming", "2s"), ("healthy", "4s")];
 
+/// Scenarios whose focus changes or whose programs are frozen: only Perfetto shows it.
+const WATCHED: [(&str, &str); 2] = [("rank-stall", "60s"), ("frozen", "9s")];
+
 /// A scenario whose packets are captured, half of them with a mark.
 const CAPTURED: &str = "dscp-marked";
 
@@ -52,6 +55,16 @@ pub(crate) fn agree() -> Result<(), String> {
         }
         export(&trace, &tables)?;
         truths.push(format!("{scenario}={}", truth.display()));
+    }
+    for (scenario, duration) in WATCHED {
+        let (trace, truth) = simulated(&folder, scenario, duration)?;
+        let exported = trace.with_extension("pftrace");
+        export(&trace, &exported)?;
+        command::run(
+            reader(&python, "read_perfetto.py")
+                .arg(&exported)
+                .arg(&truth),
+        )?;
     }
     let (trace, truth) = simulated(&folder, CAPTURED, "4s")?;
     let capture = trace.with_extension("pcapng");

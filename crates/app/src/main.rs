@@ -10,6 +10,7 @@ mod event_filter;
 mod event_lines;
 mod explain;
 mod export;
+mod images;
 mod info;
 mod kernel_flags;
 mod key;

@@ -25,6 +25,12 @@ pub(crate) struct SymbolOptions {
 }
 
 impl SymbolOptions {
+    /// Whether the symbol path makes sense.
+    #[cfg(feature = "sql")]
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.path().map(drop)
+    }
+
     /// The symbol path; an empty one if none is given.
     fn path(&self) -> Result<SymbolPath, Failure> {
         let text = match &self.symbols {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::Value;
 
-/// A machine whose disk interrupts it.
+/// A machine whose disk interrupts it. Its program has the focus, until nobody has.
 const SCENARIO: &str = r#"
     title = "Two threads read"
     duration = "1s"
@@ -23,9 +23,13 @@ const SCENARIO: &str = r#"
     dpc = { in = ["storport.sys!Dpc"], cost = "20us" }
     [[process]]
     name = "reader.exe"
+    focus = true
     [[process.thread]]
     count = 2
     program = [{ forever = [{ run = "3ms" }, { read = "64 KiB" }] }]
+    [[at]]
+    time = "200ms"
+    focus = "Idle"
 "#;
 
 /// A simulated trace and its truth, in a folder of their own.
@@ -179,6 +183,20 @@ fn a_perfetto_trace_is_written_whole() {
     assert_eq!(report["bytes"].as_u64(), Some(bytes.len() as u64));
     assert_eq!(report["slices_left_out"], 0);
     assert!(bytes.windows(10).any(|text| text == b"reader.exe"));
+}
+
+#[test]
+fn a_part_for_perfetto_tells_who_had_the_focus_before() {
+    let trace = Simulated::new("1");
+    let to = trace.path("part.pftrace");
+    let has_focus = |from: &str, until: &str| {
+        trace.export(&to, &["--from", from, "--until", until]);
+        let track = b"Window in focus";
+        let bytes = fs::read(&to).unwrap();
+        bytes.windows(track.len()).any(|text| text == track)
+    };
+    assert!(has_focus("0.1", "0.15"), "since before");
+    assert!(!has_focus("0.3", "0.35"), "nobody");
 }
 
 #[test]

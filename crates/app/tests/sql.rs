@@ -3,6 +3,7 @@
 
 mod program;
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::Stdio;
 
@@ -164,4 +165,41 @@ fn what_cannot_be_answered_is_said_on_stderr_alone() {
         assert!(error.contains(said), "{arguments:?}: {error}");
         assert!(output.stdout.is_empty(), "{arguments:?}");
     }
+}
+
+/// Routines are counted by function as the simulation says that they ran.
+#[test]
+fn functions_have_the_names_of_their_pdbs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (trace, store) = (path("usb.etl"), path("store"));
+    let simulate = ["simulate", "usb-wdf01000", "--duration", "200ms"];
+    text(&[&simulate[..], &["-o", &trace, "--symbols", &store]].concat());
+    let truth = std::fs::read_to_string(path("usb.truth.json")).unwrap();
+    let truth: serde_json::Value = serde_json::from_str(&truth).unwrap();
+    let mut expected = BTreeMap::new();
+    for routine in truth["windows"][0]["routines"].as_array().unwrap() {
+        if routine["cpu"].is_null() {
+            let name = routine["routine"].as_str().unwrap().to_owned();
+            *expected.entry(name).or_default() += routine["count"].as_u64().unwrap();
+        }
+    }
+    let query = "SELECT symbol(image_row, routine) AS routine, count(*) AS n FROM interrupts \
+                 GROUP BY routine";
+    let rows = json_lines(&["sql", "--json", &trace, query, "--symbols", &store]);
+    let found: BTreeMap<String, u64> = rows
+        .iter()
+        .map(|row| {
+            let routine = row["routine"].as_str().unwrap().to_owned();
+            (routine, row["n"].as_u64().unwrap())
+        })
+        .collect();
+    assert_eq!(found, expected);
+
+    let outcome = laglab(&["sql", &trace, query, "--symbols", &path("nowhere")]);
+    let error = String::from_utf8_lossy(&outcome.stderr).into_owned();
+    assert!(error.starts_with("laglab: no symbols of "), "{error}");
+    let outcome = laglab(&["sql", &trace, query, "--symbols", "srv*"]);
+    let error = String::from_utf8_lossy(&outcome.stderr).into_owned();
+    assert!(error.starts_with("laglab: --symbols: "), "{error}");
 }

@@ -58,6 +58,29 @@ impl<'t> Part<'t> {
     /// # Errors
     /// If the table cannot be made.
     pub(super) fn rows(&self, table: Table, columns: &[&str]) -> Result<Rows<'_>, Failure> {
+        self.rows_in(self.range.clone(), table, columns)
+    }
+
+    /// The same of a table that is sorted by when something began, with what began before the
+    /// range: it may hold in it. [`Part::cut`] says what of it does.
+    ///
+    /// # Errors
+    /// If the table cannot be made.
+    pub(super) fn rows_begun(&self, table: Table, columns: &[&str]) -> Result<Rows<'_>, Failure> {
+        self.rows_in(i64::MIN..self.range.end, table, columns)
+    }
+
+    /// What of a time is in the range.
+    pub(super) fn cut(&self, start_ns: i64, end_ns: i64) -> Option<Range<i64>> {
+        cut(&self.range, start_ns..end_ns)
+    }
+
+    fn rows_in(
+        &self,
+        range: Range<i64>,
+        table: Table,
+        columns: &[&str],
+    ) -> Result<Rows<'_>, Failure> {
         let table = self.tables.table(table)?;
         let sorted_by = table.table().schema().sorted_by;
         let of_events = matches!(sorted_by, "time_ns" | "start_ns" | "end_ns");
@@ -67,10 +90,10 @@ impl<'t> Part<'t> {
         }
         Ok(Rows {
             chunks: match of_events {
-                true => table.chunks_within(self.range.clone()),
+                true => table.chunks_within(range.clone()),
                 false => 0..table.chunks().len(),
             },
-            range: of_events.then(|| (sorted_by, self.range.clone())),
+            range: of_events.then_some((sorted_by, range)),
             columns,
             table,
             watch: &self.watch,
@@ -86,6 +109,14 @@ impl<'t> Part<'t> {
         let columns: Vec<&str> = columns.iter().map(|column| column.name).collect();
         self.rows(table, &columns)
     }
+}
+
+/// What of a time is in a range: nothing if it only touches it. A time of no length is where it is.
+fn cut(range: &Range<i64>, time: Range<i64>) -> Option<Range<i64>> {
+    let start = time.start.max(range.start);
+    let end = time.end.min(range.end).max(start);
+    let is_within = start < range.end && (start < time.end || start == time.start);
+    is_within.then_some(start..end)
 }
 
 /// The wanted rows of a table: batches in the order of the table, none of them empty.
@@ -135,5 +166,31 @@ impl Iterator for Rows<'_> {
                 read => return Some(read),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_cut_to_the_range() {
+        for (time, expected) in [
+            (12..15, Some(12..15)),
+            (5..15, Some(10..15)),
+            (15..25, Some(15..20)),
+            (5..25, Some(10..20)),
+            (10..20, Some(10..20)),
+            (15..15, Some(15..15)),
+            (10..10, Some(10..10)),
+            (5..10, None),
+            (5..8, None),
+            (5..5, None),
+            (20..25, None),
+            (20..20, None),
+        ] {
+            assert_eq!(cut(&(10..20), time.clone()), expected, "{time:?}");
+        }
+        assert_eq!(cut(&(i64::MIN..i64::MAX), -5..7), Some(-5..7));
     }
 }

@@ -153,7 +153,7 @@ impl Roster {
 }
 
 /// What a process is called. The ids 0 and 4 are the same on every machine.
-fn process_name(process_id: u32, image_name: Option<&str>) -> String {
+pub(super) fn process_name(process_id: u32, image_name: Option<&str>) -> String {
     match (process_id, image_name) {
         (0, _) => "Idle".to_owned(),
         (_, Some(name)) if !name.is_empty() => name.to_owned(),

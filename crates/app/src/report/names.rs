@@ -1,8 +1,9 @@
 //! Who and what the rows of tables speak of.
 
-use tables::{Images, ImagesView, ProcessesView, Table};
+use tables::{Images, ProcessesView, Table};
 
 use crate::cli::{Failure, TraceTables};
+use crate::images;
 use crate::module_name::module_name;
 
 /// Processes and images by their rows in `processes` and `images`.
@@ -11,22 +12,6 @@ pub(crate) struct Names {
     /// The images, but for the columns that nothing here asks for.
     pub(crate) images: Images,
 }
-
-/// What is kept of images: where they were mapped when, and what leads to their symbols.
-const IMAGE_COLUMNS: [&str; 12] = [
-    "first_seen_ns",
-    "load_ns",
-    "unload_ns",
-    "process_id",
-    "base_address",
-    "size_bytes",
-    "path",
-    "original_file_name",
-    "time_date_stamp",
-    "pdb_guid",
-    "pdb_age",
-    "pdb_path",
-];
 
 /// A process, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +25,7 @@ impl Names {
     pub(crate) fn read(tables: &TraceTables) -> Result<Names, Failure> {
         let mut names = Names {
             processes: Vec::new(),
-            images: Images::default(),
+            images: images::read(&tables.table(Table::Images)?)?,
         };
         let processes = tables.table(Table::Processes)?;
         for chunk in 0..processes.chunks().len() {
@@ -52,10 +37,6 @@ impl Names {
                     .zip(0..)
                     .map(|(id, row)| (*id, view.image_name.get(row).map(Box::from))),
             );
-        }
-        let images = tables.table(Table::Images)?;
-        for chunk in 0..images.chunks().len() {
-            names.add_images(&ImagesView::new(&images.read(chunk, &IMAGE_COLUMNS)?)?);
         }
         Ok(names)
     }
@@ -93,25 +74,5 @@ impl Names {
             self.images.path.get(row),
             self.images.original_file_name.get(row),
         )
-    }
-
-    fn add_images(&mut self, view: &ImagesView<'_>) {
-        let images = &mut self.images;
-        images.first_seen_ns.extend(view.first_seen_ns);
-        images.base_address.extend(view.base_address);
-        images.size_bytes.extend(view.size_bytes);
-        for row in 0..view.len() {
-            images.load_ns.push(view.load_ns.get(row));
-            images.unload_ns.push(view.unload_ns.get(row));
-            images.process_id.push(view.process_id.get(row));
-            images.path.push(view.path.get(row));
-            images
-                .original_file_name
-                .push(view.original_file_name.get(row));
-            images.time_date_stamp.push(view.time_date_stamp.get(row));
-            images.pdb_guid.push(view.pdb_guid.get(row));
-            images.pdb_age.push(view.pdb_age.get(row));
-            images.pdb_path.push(view.pdb_path.get(row));
-        }
     }
 }

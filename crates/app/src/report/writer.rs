@@ -400,8 +400,13 @@ fn separate(line: &mut Vec<u8>) {
 
 /// Adds text with blanks before it up to the width.
 fn push_right(line: &mut Vec<u8>, width: usize, text: &[u8]) {
+    // A copy of some constant bytes costs less than filling.
+    const BLANKS: [u8; 64] = [b' '; 64];
     let blanks = width.saturating_sub(text.len());
-    line.resize(line.len() + blanks, b' ');
+    match BLANKS.get(..blanks) {
+        Some(blanks) => line.extend_from_slice(blanks),
+        None => line.resize(line.len() + blanks, b' '),
+    }
     line.extend_from_slice(text);
 }
 

@@ -151,12 +151,13 @@ fn marks(found: &Metadata) -> Vec<i64> {
 
 fn hash_bytes(path: &Path, options: Options<'_>) -> Result<String, StoreError> {
     let mut hasher = blake3::Hasher::new();
-    let mut block = vec![0; 1 << 20];
+    // Large enough for all threads to have a part.
+    let mut block = vec![0; 8 << 20];
     let mut file = File::open(path).map_err(|error| unread(path, error))?;
     loop {
         match file.read(&mut block) {
             Ok(0) => return Ok(hasher.finalize().to_hex().to_string()),
-            Ok(n) => hasher.update(&block[..n]),
+            Ok(n) => hasher.update_rayon(&block[..n]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(unread(path, error)),
         };

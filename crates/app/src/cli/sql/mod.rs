@@ -1,6 +1,7 @@
 //! `laglab sql`.
 
 mod prompt;
+mod symbols;
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
@@ -16,7 +17,9 @@ use super::open::TabledTrace;
 use super::say;
 use crate::answer::{Format, Shown};
 use crate::moment::Moment;
+use crate::symbolication::SymbolOptions;
 use crate::watch::{self, Watch};
+use symbols::TraceSymbols;
 
 /// Rows of a table that are shown unless all are asked for.
 const ROWS_SHOWN: u64 = 200;
@@ -67,6 +70,8 @@ pub(super) struct Args {
     /// Make the tables anew, and keep none for the next question
     #[arg(long)]
     no_cache: bool,
+    #[command(flatten)]
+    symbols: SymbolOptions,
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
@@ -85,8 +90,11 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         (false, None, None) => Format::Table,
     };
     let traces = open(args, &paths)?;
+    let stores = traces.iter().map(|trace| Arc::clone(&trace.store));
+    let symbols = Arc::new(TraceSymbols::new(&args.symbols, stores)?);
     let answers = Answers {
-        session: session(args, &traces)?,
+        session: session(args, &traces, &symbols)?,
+        symbols,
         stores: traces.into_iter().map(|trace| trace.store).collect(),
         warned: Once::new(),
         format,
@@ -161,7 +169,11 @@ fn open(args: &Args, paths: &[PathBuf]) -> Result<Vec<NamedTrace>, Failure> {
 }
 
 /// A session about the traces, restricted to the times that are asked for.
-fn session(args: &Args, traces: &[NamedTrace]) -> Result<Session, Failure> {
+fn session(
+    args: &Args,
+    traces: &[NamedTrace],
+    symbols: &Arc<TraceSymbols>,
+) -> Result<Session, Failure> {
     if args.separate && [args.from, args.to].iter().flatten().any(Moment::is_utc) {
         return Err(Failure::Input(
             "with --separate give times since the start, which all traces have".to_owned(),
@@ -185,6 +197,7 @@ fn session(args: &Args, traces: &[NamedTrace]) -> Result<Session, Failure> {
         Settings {
             memory_bytes: args.memory.saturating_mul(1 << 20),
             range,
+            symbols: Some(Arc::<TraceSymbols>::clone(symbols)),
             ..Settings::default()
         },
     )?)
@@ -209,6 +222,7 @@ fn names(groups: &[&[PathBuf]]) -> Vec<String> {
 /// Answers statements, one after the other.
 struct Answers {
     session: Session,
+    symbols: Arc<TraceSymbols>,
     stores: Vec<Arc<Store>>,
     warned: Once,
     format: Format,
@@ -302,6 +316,7 @@ impl Answers {
             writer.write(&batch?)?;
         }
         writer.finish()?;
+        self.symbols.say_what_is_missing();
         Ok(true)
     }
 }

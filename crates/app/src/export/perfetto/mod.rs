@@ -2,9 +2,11 @@
 //!
 //! Its time is the boot-time clock, which here counts from the trace's start.
 
+mod instants;
 mod packets;
 mod proto;
 mod scheduling;
+mod states;
 mod tracks;
 
 use std::io::{BufWriter, Write};
@@ -23,7 +25,7 @@ use proto::{
 use tracks::{Category, Place, Slice, Tracks};
 
 /// The tables that it takes.
-pub(crate) const TABLES: [Table; 8] = [
+pub(crate) const TABLES: [Table; 12] = [
     Table::Processes,
     Table::Threads,
     Table::Images,
@@ -32,6 +34,10 @@ pub(crate) const TABLES: [Table; 8] = [
     Table::Interrupts,
     Table::DiskIo,
     Table::HardFaults,
+    Table::Focus,
+    Table::ProcessFreezes,
+    Table::Input,
+    Table::Marks,
 ];
 
 /// Writes the part, and says how many slices had no place on a track.
@@ -49,6 +55,10 @@ pub(crate) fn write(part: &Part<'_>, out: impl Write) -> Result<u64, Failure> {
     write_interrupts(part, &mut tracks, &mut out)?;
     write_disks(part, &roster, &mut tracks, &mut out)?;
     write_hard_faults(part, &roster, &mut tracks, &mut out)?;
+    states::write_focus(part, &roster, &mut tracks, &mut out)?;
+    states::write_freezes(part, &roster, &mut tracks, &mut out)?;
+    instants::write_input(part, &roster, &mut tracks, &mut out)?;
+    instants::write_marks(part, &roster, &mut tracks, &mut out)?;
     out.finish()?;
     Ok(tracks.left_out)
 }

@@ -190,12 +190,17 @@ pub(super) struct TrackEvent {
     pub(super) name_iid: Option<u64>,
     #[prost(uint64, optional, tag = "11")]
     pub(super) track_uuid: Option<u64>,
+    /// Its name, instead of `name_iid`.
+    #[prost(string, optional, tag = "23")]
+    pub(super) name: Option<String>,
 }
 
 /// `TrackEvent.Type`.
 pub(super) const SLICE_BEGIN: i32 = 1;
 /// `TrackEvent.Type`.
 pub(super) const SLICE_END: i32 = 2;
+/// `TrackEvent.Type`.
+pub(super) const INSTANT: i32 = 3;
 
 /// `DebugAnnotation`.
 #[derive(Clone, PartialEq, Message)]

@@ -1,4 +1,4 @@
-//! Slices on tracks. Perfetto wants the slices of a track to nest, so what overlaps otherwise gets
+//! Slices and instants on tracks. Perfetto wants the slices of a track to nest, so what overlaps otherwise gets
 //! lanes: tracks of one name, which its page draws as one.
 
 use std::cmp::Reverse;
@@ -8,14 +8,14 @@ use rustc_hash::FxHashMap;
 
 use super::packets::{Name, Packets};
 use super::proto::{
-    DebugAnnotation, ORDERING_EXPLICIT, SLICE_BEGIN, SLICE_END, ThreadDescriptor, TracePacket,
-    TrackDescriptor, TrackEvent,
+    DebugAnnotation, INSTANT, ORDERING_EXPLICIT, SLICE_BEGIN, SLICE_END, ThreadDescriptor,
+    TracePacket, TrackDescriptor, TrackEvent,
 };
 
 /// Lanes that a place may have; what overlaps with more is left out.
 const MAX_LANES: usize = 256;
 
-/// Where slices are shown.
+/// Where slices and instants are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Place {
     /// Service routines and DPCs of a CPU.
@@ -27,19 +27,39 @@ pub(super) enum Place {
     Disk(u32),
     /// What a thread does, by its process and thread id.
     Thread(u32, u32),
+    /// Who had the focus of a terminal session.
+    Focus(u32),
+    /// Processes that were frozen.
+    Frozen,
+    /// What the user did.
+    Input,
+    /// What was written into the trace.
+    Marks,
 }
 
-/// The categories of slices.
+/// The categories of slices and instants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Category {
     Interrupt,
     Disk,
     Memory,
+    Focus,
+    Freeze,
+    Input,
+    Mark,
 }
 
 impl Category {
     /// Their names, in the order of their numbers.
-    pub(super) const NAMES: [&'static str; 3] = ["interrupt", "disk", "memory"];
+    pub(super) const NAMES: [&'static str; 7] = [
+        "interrupt",
+        "disk",
+        "memory",
+        "focus",
+        "freeze",
+        "input",
+        "mark",
+    ];
 
     fn iid(self) -> u64 {
         self as u64 + 1
@@ -56,7 +76,17 @@ pub(super) struct Slice {
     pub(super) details: Vec<DebugAnnotation>,
 }
 
-/// The tracks that have slices.
+/// Something that happened at a moment.
+pub(super) struct Instant<'a> {
+    pub(super) place: Place,
+    pub(super) category: Category,
+    /// Not interned: marks may all be different, and what is interned stays in memory.
+    pub(super) name: &'a str,
+    pub(super) time_ns: u64,
+    pub(super) details: Vec<DebugAnnotation>,
+}
+
+/// The tracks that have slices or instants.
 #[derive(Default)]
 pub(super) struct Tracks {
     lanes: FxHashMap<Place, Vec<Lane>>,
@@ -76,6 +106,14 @@ struct Lane {
 }
 
 impl Lane {
+    fn new(uuid: u64) -> Lane {
+        Lane {
+            uuid,
+            open: Vec::new(),
+            free_from: 0,
+        }
+    }
+
     /// Ends the slices that end by then.
     fn close<W: Write>(&mut self, until: u64, out: &mut Packets<W>) -> io::Result<()> {
         while let Some(end) = self.open.pop_if(|end| *end <= until) {
@@ -91,7 +129,7 @@ impl Lane {
     }
 
     fn has_room(&self, slice: &Slice) -> bool {
-        let nests = !matches!(slice.place, Place::Disk(_));
+        let nests = !matches!(slice.place, Place::Disk(_) | Place::Frozen);
         match self.open.last() {
             Some(outer) => nests && slice.end_ns <= *outer,
             None => slice.start_ns >= self.free_from,
@@ -131,11 +169,7 @@ impl Tracks {
                 }
                 None => {
                     let uuid = describe(slice.place, &mut self.tracks, &mut self.groups, out)?;
-                    lanes.push(Lane {
-                        uuid,
-                        open: Vec::new(),
-                        free_from: 0,
-                    });
+                    lanes.push(Lane::new(uuid));
                     lanes.len() - 1
                 }
             };
@@ -147,6 +181,7 @@ impl Tracks {
                 name_iid: Some(slice.name.iid()),
                 category_iids: vec![slice.category.iid()],
                 debug_annotations: slice.details,
+                ..TrackEvent::default()
             };
             out.event(slice.start_ns, event)?;
         }
@@ -155,9 +190,38 @@ impl Tracks {
         }
         Ok(())
     }
+
+    /// Writes an instant.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(super) fn write_instant<W: Write>(
+        &mut self,
+        instant: Instant<'_>,
+        out: &mut Packets<W>,
+    ) -> io::Result<()> {
+        let lanes = self.lanes.entry(instant.place).or_default();
+        let uuid = match lanes.first() {
+            Some(lane) => lane.uuid,
+            None => {
+                let uuid = describe(instant.place, &mut self.tracks, &mut self.groups, out)?;
+                lanes.push(Lane::new(uuid));
+                uuid
+            }
+        };
+        let event = TrackEvent {
+            kind: Some(INSTANT),
+            track_uuid: Some(uuid),
+            name: Some(instant.name.to_owned()),
+            category_iids: vec![instant.category.iid()],
+            debug_annotations: instant.details,
+            ..TrackEvent::default()
+        };
+        out.event(instant.time_ns, event)
+    }
 }
 
-/// Describes a new track of a place, in its group, and gives its number.
+/// Describes a new track of a place, in its group if it is of one, and gives its number.
 fn describe<W: Write>(
     place: Place,
     tracks: &mut u64,
@@ -165,11 +229,17 @@ fn describe<W: Write>(
     out: &mut Packets<W>,
 ) -> io::Result<u64> {
     let (group, name, rank) = match place {
-        Place::Interrupts(cpu) => ("Interrupts", format!("CPU {cpu}"), i32::from(cpu)),
-        Place::InterruptThreads(cpu) => {
-            ("Threaded interrupts", format!("CPU {cpu}"), i32::from(cpu))
-        }
-        Place::Disk(disk) => ("Disks", format!("disk {disk}"), disk as i32),
+        Place::Interrupts(cpu) => (Some("Interrupts"), format!("CPU {cpu}"), i32::from(cpu)),
+        Place::InterruptThreads(cpu) => (
+            Some("Threaded interrupts"),
+            format!("CPU {cpu}"),
+            i32::from(cpu),
+        ),
+        Place::Disk(disk) => (Some("Disks"), format!("disk {disk}"), disk as i32),
+        Place::Focus(session) => (None, format!("Window in focus, session {session}"), 0),
+        Place::Frozen => (None, "Frozen processes".to_owned(), 0),
+        Place::Input => (None, "Input".to_owned(), 0),
+        Place::Marks => (None, "Marks".to_owned(), 0),
         Place::Thread(pid, tid) => {
             *tracks += 1;
             return track(
@@ -185,20 +255,19 @@ fn describe<W: Write>(
             );
         }
     };
-    let parent = match groups.get(group) {
-        Some(parent) => *parent,
-        None => {
+    let parent = match group.map(|group| (group, groups.get(group).copied())) {
+        None => None,
+        Some((_, Some(parent))) => Some(parent),
+        Some((group, None)) => {
             *tracks += 1;
             groups.insert(group, *tracks);
-            track(
-                TrackDescriptor {
-                    uuid: Some(*tracks),
-                    name: Some(group.to_owned()),
-                    child_ordering: Some(ORDERING_EXPLICIT),
-                    ..TrackDescriptor::default()
-                },
-                out,
-            )?
+            let descriptor = TrackDescriptor {
+                uuid: Some(*tracks),
+                name: Some(group.to_owned()),
+                child_ordering: Some(ORDERING_EXPLICIT),
+                ..TrackDescriptor::default()
+            };
+            Some(track(descriptor, out)?)
         }
     };
     *tracks += 1;
@@ -206,8 +275,8 @@ fn describe<W: Write>(
         TrackDescriptor {
             uuid: Some(*tracks),
             name: Some(name),
-            parent_uuid: Some(parent),
-            sibling_order_rank: Some(rank),
+            parent_uuid: parent,
+            sibling_order_rank: parent.map(|_| rank),
             ..TrackDescriptor::default()
         },
         out,
@@ -301,6 +370,45 @@ mod tests {
             assert_eq!(tracks.left_out, 0);
             assert_eq!(read(&bytes), expected, "round {round}");
         }
+    }
+
+    #[test]
+    fn instants_of_a_place_share_a_track() {
+        let mut bytes = Vec::new();
+        let mut out = Packets::new(&mut bytes, &Category::NAMES).expect("memory is written");
+        let mut tracks = Tracks::default();
+        let happened = [
+            (Place::Marks, Category::Mark, "begin", 7),
+            (Place::Input, Category::Input, "key_down", 7),
+            (Place::Marks, Category::Mark, "end", 7),
+        ];
+        for (place, category, name, time_ns) in happened {
+            let instant = Instant {
+                place,
+                category,
+                name,
+                time_ns,
+                details: Vec::new(),
+            };
+            let written = tracks.write_instant(instant, &mut out);
+            written.expect("memory is written");
+        }
+        out.finish().expect("memory is written");
+        let trace = Trace::decode(&bytes[..]).expect("packets are whole");
+        let mut names = HashMap::new();
+        let mut found = Vec::new();
+        for packet in trace.packet {
+            if let Some(track) = packet.track_descriptor {
+                names.insert(track.uuid.expect("a number"), track.name.expect("a name"));
+            } else if let Some(event) = packet.track_event {
+                assert_eq!((event.kind, packet.timestamp), (Some(INSTANT), Some(7)));
+                let track = names[&event.track_uuid.expect("a track")].clone();
+                found.push((track, event.name.expect("a name")));
+            }
+        }
+        let expected = [("Marks", "begin"), ("Input", "key_down"), ("Marks", "end")];
+        assert_eq!(found, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
+        assert_eq!(names.len(), 2);
     }
 
     #[test]
