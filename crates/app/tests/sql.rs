@@ -184,13 +184,13 @@ fn functions_have_the_names_of_their_pdbs() {
             *expected.entry(name).or_default() += routine["count"].as_u64().unwrap();
         }
     }
-    let query = "SELECT symbol(image_row, routine) AS routine, count(*) AS n FROM interrupts \
-                 GROUP BY routine";
+    let query = "SELECT symbol(image_row, routine) AS function, count(*) AS n FROM interrupts \
+                 GROUP BY function";
     let rows = json_lines(&["sql", "--json", &trace, query, "--symbols", &store]);
     let found: BTreeMap<String, u64> = rows
         .iter()
         .map(|row| {
-            let routine = row["routine"].as_str().unwrap().to_owned();
+            let routine = row["function"].as_str().unwrap().to_owned();
             (routine, row["n"].as_u64().unwrap())
         })
         .collect();

@@ -41,13 +41,18 @@ impl TraceSymbols {
     }
 
     fn load(&self, store: &Store) -> Option<Symbolication> {
-        let load = || {
+        let load = || -> Result<Symbolication, Failure> {
             let images = images::read(&store.table(Table::Images, Options::default())?)?;
             Symbolication::new(&self.options, &images)
         };
-        load()
-            .inspect_err(|error: &Failure| say(&format!("no symbols: {error}")))
-            .ok()
+        match load() {
+            Ok(symbols) => Some(symbols),
+            Err(Failure::Input(why)) => {
+                say(&format!("no symbols: {why}"));
+                None
+            }
+            Err(_) => None,
+        }
     }
 
     /// Says on stderr whose symbols were looked for and not found, of each module once.
