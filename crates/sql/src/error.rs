@@ -58,7 +58,7 @@ pub enum SqlError {
         what: String,
     },
     /// The query needs more memory than it may have, and cannot go on on disk.
-    #[error("the query needs more memory than the {limit_mib} MiB it may have; {message}")]
+    #[error("the query needs more memory than the {limit_mib} MiB it may have: {message}")]
     Memory {
         /// The limit.
         limit_mib: usize,

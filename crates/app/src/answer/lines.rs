@@ -8,6 +8,7 @@ use arrow_schema::SchemaRef;
 
 use super::cells::Style;
 use super::{RowWriter, io_error};
+use crate::output::csv_error;
 
 /// Comma-separated values; what is unknown is empty.
 pub(super) struct Csv<W: Write> {
@@ -19,7 +20,8 @@ pub(super) struct Csv<W: Write> {
 impl<W: Write> Csv<W> {
     pub(super) fn new(out: W, schema: &SchemaRef) -> io::Result<Csv<W>> {
         let mut out = csv::Writer::from_writer(out);
-        out.write_record(schema.fields().iter().map(|field| field.name()))?;
+        let names = schema.fields().iter().map(|field| field.name());
+        out.write_record(names).map_err(csv_error)?;
         Ok(Csv {
             out,
             schema: SchemaRef::clone(schema),
@@ -33,9 +35,10 @@ impl<W: Write> RowWriter for Csv<W> {
         let mut cells = self.style.cells(rows, self.schema.fields())?;
         for row in 0..rows.num_rows() {
             for cell in &mut cells {
-                self.out.write_field(cell.text(row)?.unwrap_or_default())?;
+                let text = cell.text(row)?.unwrap_or_default();
+                self.out.write_field(text).map_err(csv_error)?;
             }
-            self.out.write_record(None::<&[u8]>)?;
+            self.out.write_record(None::<&[u8]>).map_err(csv_error)?;
         }
         Ok(())
     }

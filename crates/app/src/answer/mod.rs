@@ -43,7 +43,7 @@ impl Format {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         Some(match extension.as_str() {
             "csv" => Format::Csv,
-            "jsonl" | "ndjson" => Format::Jsonl,
+            "json" | "jsonl" | "ndjson" => Format::Jsonl,
             "arrow" | "feather" => Format::Arrow,
             "parquet" => Format::Parquet,
             "txt" => Format::Table,

@@ -23,7 +23,7 @@ use crate::watch::Watch;
     laglab events trace.etl --provider Kernel-Process --json\n  \
     laglab events trace.etl --event DiskIo/Read --fields TransferSize,IrpFlags --format csv\n  \
     laglab events trace.etl --process notepad --from 2024-05-01T12:00:00Z --stacks\n  \
-    laglab events trace.etl --event SampleProf --stacks --symbols 'srv*symbols'")]
+    laglab events trace.etl --event SampledProfile --stacks --symbols 'srv*symbols'")]
 pub(super) struct Args {
     #[command(flatten)]
     trace: TraceFiles,

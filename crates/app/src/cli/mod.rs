@@ -68,7 +68,7 @@ enum Command {
     Sql(Box<sql::Args>),
     /// A part of a trace, as a trace
     Trim(Box<trim::Args>),
-    /// A trace for Perfetto, the Firefox Profiler, or as Parquet
+    /// A trace for Perfetto or the Firefox Profiler, as Parquet, or its packets as pcapng
     Export(Box<export::Args>),
     /// Make a trace whose truth is known, with a model of Windows
     Simulate(Box<simulate::Args>),

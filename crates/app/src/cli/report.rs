@@ -1,6 +1,7 @@
 //! The reports: each is a command of its own.
 
 use clap::Subcommand;
+use etl::Damage;
 
 use super::Failure;
 use super::open::TabledTrace;
@@ -93,7 +94,11 @@ impl<R: report::Report> Reported<R> {
         let done = self.report.write(&trace, &mut out);
         out.finish()?;
         say_what_is_missing(&trace);
-        done
+        done?;
+        if self.report.tables().contains(&tables::Table::CpuRuns) {
+            trace.say_if_switches_are_missing()?;
+        }
+        Ok(())
     }
 }
 
@@ -108,6 +113,7 @@ fn say_what_is_missing(trace: &Recording) {
             damage.events_lost, damage.buffers_lost
         ));
     }
+    super::say_what_was_skipped(store.trace(), &Damage::default());
     let unreadable: u64 = store.unreadable().iter().map(|events| events.count).sum();
     if unreadable > 0 {
         super::say(&format!(

@@ -126,3 +126,12 @@ mod tests {
         assert_eq!(duration(3_725_000_000_000), "1 h 02 min");
     }
 }
+
+/// The error of writing CSV, without what the library wraps it in: a closed pipe must be known as
+/// such.
+pub(crate) fn csv_error(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    }
+}

@@ -26,9 +26,10 @@ mod writer;
 
 use std::ops::Range;
 
-use tables::{StoredTable, Table};
+use tables::{CpuRunsView, StoredTable, Table};
 
-use crate::cli::{Failure, TraceTables};
+use self::recorded::batches;
+use crate::cli::{self, Failure, TraceTables};
 pub(crate) use names::Names;
 pub(crate) use range::TimeRange;
 pub(crate) use writer::Writer;
@@ -58,18 +59,47 @@ pub(crate) struct Recording {
 
 impl Recording {
     /// From where to where shares of time are counted: the time asked for, within the trace. Where
-    /// the trace does not say when it ends, that is at the last row of the tables given.
+    /// the trace does not say when it ends, or ends early, that is at the last row of the tables
+    /// given.
     fn span(&self, tables: &[&StoredTable]) -> Range<i64> {
         let chunks = tables.iter().flat_map(|table| table.chunks());
         let last_ns = chunks.map(|chunk| chunk.last).max().unwrap_or(0);
-        let header = self.tables.store.trace().header();
-        let end = header.and_then(|header| {
+        let trace = self.tables.store.trace();
+        let is_whole = !trace.damage().counts().contains_key("truncated");
+        let end = trace.header().filter(|_| is_whole).and_then(|header| {
             let ticks = header.end?.checked_sub(header.start)?;
             ticks.checked_mul(100).filter(|end| *end > 0)
         });
         let end = end.unwrap_or(last_ns).max(last_ns);
         let start = self.range.start.clamp(0, end.max(0));
         start..self.range.end.clamp(start, end.max(start))
+    }
+
+    /// Says on stderr if switches contradict each other: then some are missing, and all the time
+    /// until the next one is that of the thread that it says left its CPU.
+    pub(crate) fn say_if_switches_are_missing(&self) -> Result<(), Failure> {
+        let runs = self.tables.table(Table::CpuRuns)?;
+        let (mut count, mut ns) = (0_u64, 0_i64);
+        let columns = ["end_ns", "cpu_ns", "planned_thread_id"];
+        for batch in batches(&runs, self.range.clone(), &columns) {
+            let batch = batch?;
+            let view = CpuRunsView::new(&batch)?;
+            for row in 0..view.len() {
+                let is_doubtful = view.planned_thread_id.get(row).is_some();
+                if is_doubtful && self.range.contains(&view.end_ns[row]) {
+                    count += 1;
+                    ns = ns.saturating_add(view.cpu_ns[row]);
+                }
+            }
+        }
+        if count > 0 {
+            cli::say(&format!(
+                "{count} context switches say that another thread left the CPU than had got it: \
+                 switches are missing, and {:.3} s of CPU time, and waits in it, may be others'",
+                ns as f64 / 1e9
+            ));
+        }
+        Ok(())
     }
 
     /// How many processors the trace's header tells of.

@@ -8,7 +8,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 use super::names::Process;
-use crate::output::{self, Format, Printable};
+use crate::output::{self, Format, Printable, csv_error};
 
 /// A table of a report.
 pub(crate) struct Layout {
@@ -196,14 +196,16 @@ impl Writer {
                 for column in layout.columns {
                     match column.name {
                         Some(prefix) if column.is_process => {
-                            out.write_field(format!("{prefix}process_id"))?;
-                            out.write_field(format!("{prefix}process_name"))?;
+                            out.write_field(format!("{prefix}process_id"))
+                                .map_err(csv_error)?;
+                            out.write_field(format!("{prefix}process_name"))
+                                .map_err(csv_error)?;
                         }
-                        Some(name) => out.write_field(name)?,
+                        Some(name) => out.write_field(name).map_err(csv_error)?,
                         None => {}
                     }
                 }
-                Ok(out.write_record(None::<&[u8]>)?)
+                out.write_record(None::<&[u8]>).map_err(csv_error)
             }
             Sink::Text(out) => {
                 let line = &mut self.line;
@@ -274,7 +276,7 @@ impl Writer {
                 let mut field = |value: &Value<'_>| -> io::Result<()> {
                     line.clear();
                     value.push_csv(line);
-                    Ok(out.write_field(&*line)?)
+                    out.write_field(&*line).map_err(csv_error)
                 };
                 for (column, value) in cells {
                     if column.name.is_none() {
@@ -288,7 +290,7 @@ impl Writer {
                         field(value)?;
                     }
                 }
-                Ok(out.write_record(None::<&[u8]>)?)
+                out.write_record(None::<&[u8]>).map_err(csv_error)
             }
         }
     }

@@ -1,23 +1,26 @@
 -- CPU time by process, from context switches: how long it ran, how often, how long its threads
--- were ready and got no CPU. Idle threads are those of process 0.
+-- were ready and got no CPU. Idle threads are those of process 0; where the process is not known,
+-- its id is not either.
 SELECT
-    process(process_row) AS process,
+    coalesce(process(process_row), CASE process_id WHEN 0 THEN 'Idle (0)' END) AS process,
     cpu_ns,
     runs,
     ready_ns,
     longest_ready_ns,
     longest_run_ns,
+    process_id,
     process_row,
     trace
 FROM (
     SELECT
         trace,
         process_row,
+        process_id,
         sum(cpu_ns) AS cpu_ns,
         count(*) AS runs,
         sum(ready_ns) AS ready_ns,
         max(ready_ns) AS longest_ready_ns,
         max(cpu_ns) AS longest_run_ns
     FROM cpu_runs
-    GROUP BY trace, process_row
+    GROUP BY trace, process_row, process_id
 )

@@ -86,7 +86,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let format = match (json, args.format, &args.output) {
         (true, ..) => Format::Jsonl,
         (false, Some(format), _) => format,
-        (false, None, Some(path)) => Format::of_file(path).unwrap_or(Format::Table),
+        (false, None, Some(path)) => Format::of_file(path).ok_or_else(|| {
+            let known = "its name must end in .csv, .jsonl, .arrow, .parquet or .txt";
+            Failure::input(path, format!("{known}, or --format say what to write"))
+        })?,
         (false, None, None) => Format::Table,
     };
     let traces = open(args, &paths)?;
@@ -198,7 +201,6 @@ fn session(
             memory_bytes: args.memory.saturating_mul(1 << 20),
             range,
             symbols: Some(Arc::<TraceSymbols>::clone(symbols)),
-            ..Settings::default()
         },
     )?)
 }
@@ -325,6 +327,10 @@ impl From<SqlError> for Failure {
     fn from(error: SqlError) -> Failure {
         match error {
             SqlError::Cancelled => Failure::Interrupted,
+            SqlError::Memory { limit_mib, .. } => Failure::Input(format!(
+                "the query needs more memory than the {limit_mib} MiB it may have, and cannot go \
+                 on on disk; give it more with --memory"
+            )),
             other => Failure::Input(other.to_string()),
         }
     }
