@@ -108,6 +108,15 @@ pub(crate) fn utc(filetime: i64) -> String {
     events::Value::FileTime(filetime.max(0).unsigned_abs()).to_string()
 }
 
+/// The error of writing CSV, without what the library wraps it in: a closed pipe must be known as
+/// such.
+pub(crate) fn csv_error(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,14 +133,5 @@ mod tests {
         assert_eq!(duration(10_069_975_600), "10.070 s");
         assert_eq!(duration(-242_500_000_000), "-4 min 02 s");
         assert_eq!(duration(3_725_000_000_000), "1 h 02 min");
-    }
-}
-
-/// The error of writing CSV, without what the library wraps it in: a closed pipe must be known as
-/// such.
-pub(crate) fn csv_error(error: csv::Error) -> io::Error {
-    match error.into_kind() {
-        csv::ErrorKind::Io(error) => error,
-        other => io::Error::other(format!("{other:?}")),
     }
 }
