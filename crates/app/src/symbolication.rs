@@ -4,10 +4,9 @@ use std::env;
 use std::sync::{Mutex, PoisonError};
 
 use symbols::{Module, ModuleId, PdbId, Stores, SymbolPath, Symbolizer};
-use tables::Images;
+use tables::{Images, module_name};
 
 use crate::cli::Failure;
-use crate::module_name::module_name;
 
 /// The variable that Windows' own tools read the symbol path from.
 const VARIABLE: &str = "_NT_SYMBOL_PATH";

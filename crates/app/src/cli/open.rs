@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 
 use etl::Trace;
-use tables::{Cache, Options, Store, StoreError, StoredTable, Table};
+use tables::{Cache, Identities, Options, Store, StoreError, StoredTable, Table};
 
 use super::{Failure, cache, say};
 use crate::watch::Watch;
@@ -92,7 +92,13 @@ impl TraceTables {
         self.watched(|options| self.store.table(table, options))
     }
 
-    fn watched<T>(
+    /// Who and what the rows of its tables speak of.
+    pub(crate) fn identities(&self) -> Result<Identities, Failure> {
+        self.watched(|options| Identities::read(&self.store, options))
+    }
+
+    /// Does something that makes tables, with progress and until Ctrl-C.
+    pub(crate) fn watched<T>(
         &self,
         make: impl FnOnce(Options<'_>) -> Result<T, StoreError>,
     ) -> Result<T, Failure> {

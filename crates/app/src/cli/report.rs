@@ -6,7 +6,7 @@ use etl::Damage;
 use super::Failure;
 use super::open::TabledTrace;
 use crate::output::Format;
-use crate::report::{self, Names, Recording, TimeRange, Writer};
+use crate::report::{self, Recording, TimeRange, Writer};
 
 /// The commands that report what `xperf -a` does, under its names.
 #[derive(Subcommand)]
@@ -83,10 +83,10 @@ impl<R: report::Report> Reported<R> {
         let range = self.range.get()?;
         let tables = self.trace.open()?;
         let mut wanted = self.report.tables();
-        wanted.extend([tables::Table::Processes, tables::Table::Images]);
+        wanted.extend(tables::Identities::TABLES);
         tables.make(&wanted)?;
         let trace = Recording {
-            names: Names::read(&tables)?,
+            names: tables.identities()?,
             tables,
             range,
         };

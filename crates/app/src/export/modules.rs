@@ -1,10 +1,9 @@
 //! The modules of a trace, by their rows in `images`.
 
-use tables::{ImagesView, Table};
+use tables::{ImagesView, Table, file_name};
 
 use super::part::Part;
 use crate::cli::Failure;
-use crate::module_name::file_name;
 
 /// All modules of a trace.
 #[derive(Debug, Default)]

@@ -7,6 +7,7 @@ mod printable;
 use std::io::{self, BufWriter, Write};
 
 pub(crate) use columns::{Columns, Side};
+pub(crate) use explain::{duration, grouped, size};
 pub(crate) use format::Format;
 pub(crate) use printable::{Printable, Quoted};
 
@@ -61,48 +62,6 @@ pub(crate) fn quiet(out: &mut dyn Write, text: &str) -> io::Result<()> {
     writeln!(out, "  {QUIET}{}{QUIET:#}", Printable(text))
 }
 
-/// A number with its thousands apart.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Bytes in the unit that suits them.
-pub(crate) fn size(bytes: u64) -> String {
-    match bytes {
-        0..10_240 => format!("{bytes} B"),
-        10_240..10_485_760 => format!("{:.1} KiB", bytes as f64 / 1024.0),
-        10_485_760..10_737_418_240 => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
-        _ => format!("{:.1} GiB", bytes as f64 / 1_073_741_824.0),
-    }
-}
-
-/// A stretch of time in the unit that suits it.
-pub(crate) fn duration(ns: i64) -> String {
-    match ns.unsigned_abs() {
-        0..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => format!("{:.1} µs", ns as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
-        1_000_000_000..100_000_000_000 => format!("{:.3} s", ns as f64 / 1e9),
-        seconds => {
-            let sign = if ns < 0 { "-" } else { "" };
-            let seconds = seconds / 1_000_000_000;
-            let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-            match hours {
-                0 => format!("{sign}{minutes} min {seconds:02} s"),
-                _ => format!("{sign}{hours} h {minutes:02} min"),
-            }
-        }
-    }
-}
-
 /// A FILETIME as ISO 8601 in UTC.
 pub(crate) fn utc(filetime: i64) -> String {
     events::Value::FileTime(filetime.max(0).unsigned_abs()).to_string()
@@ -114,24 +73,5 @@ pub(crate) fn csv_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
         other => io::Error::other(format!("{other:?}")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_read_easily() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1_234_567), "1,234,567");
-        assert_eq!(size(2048), "2048 B");
-        assert_eq!(size(43 << 20), "43.0 MiB");
-        assert_eq!(duration(950), "950 ns");
-        assert_eq!(duration(-1_500_000), "-1.5 ms");
-        assert_eq!(duration(10_069_975_600), "10.070 s");
-        assert_eq!(duration(-242_500_000_000), "-4 min 02 s");
-        assert_eq!(duration(3_725_000_000_000), "1 h 02 min");
     }
 }

@@ -12,7 +12,6 @@ pub(crate) mod focuschange;
 pub(crate) mod hardfault;
 mod intervals;
 pub(crate) mod marks;
-mod names;
 mod place;
 pub(crate) mod process;
 mod process_filter;
@@ -26,11 +25,10 @@ mod writer;
 
 use std::ops::Range;
 
-use tables::{CpuRunsView, StoredTable, Table};
+use tables::{CpuRunsView, Identities, StoredTable, Table};
 
 use self::recorded::batches;
 use crate::cli::{self, Failure, TraceTables};
-pub(crate) use names::Names;
 pub(crate) use range::TimeRange;
 pub(crate) use writer::Writer;
 
@@ -52,7 +50,7 @@ pub(crate) struct Recording {
     /// The trace's tables.
     pub(crate) tables: TraceTables,
     /// Who and what the rows of tables speak of.
-    pub(crate) names: Names,
+    pub(crate) names: Identities,
     /// The time asked for: nanoseconds since the trace's start, the end excluded.
     pub(crate) range: Range<i64>,
 }

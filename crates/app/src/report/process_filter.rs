@@ -1,6 +1,6 @@
 //! The processes that a report is about.
 
-use super::Names;
+use tables::Identities;
 
 /// Which processes are wanted; all if none is named.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct WantedProcesses {
 
 impl ProcessFilter {
     /// Looks the processes up.
-    pub(crate) fn wanted(&self, names: &Names) -> WantedProcesses {
+    pub(crate) fn wanted(&self, names: &Identities) -> WantedProcesses {
         let ids: Vec<u32> = self.process.iter().filter_map(|p| p.parse().ok()).collect();
         let parts: Vec<String> = self.process.iter().map(|p| p.to_lowercase()).collect();
         let rows = names.processes().map(|process| {

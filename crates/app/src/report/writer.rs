@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
 
-use super::names::Process;
+use tables::Process;
+
 use crate::output::{self, Format, Printable, csv_error};
 
 /// A table of a report.

@@ -4,10 +4,9 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use tables::{Options, Store, Table};
+use tables::{Identities, Options, Store};
 
 use crate::cli::{Failure, say, say_what_lacks_symbols};
-use crate::images;
 use crate::symbolication::{SymbolOptions, Symbolication};
 
 /// The symbols of the traces of a session; each trace's images are read when the first of its
@@ -42,8 +41,8 @@ impl TraceSymbols {
 
     fn load(&self, store: &Store) -> Option<Symbolication> {
         let load = || -> Result<Symbolication, Failure> {
-            let images = images::read(&store.table(Table::Images, Options::default())?)?;
-            Symbolication::new(&self.options, &images)
+            let identities = Identities::read(store, Options::default())?;
+            Symbolication::new(&self.options, &identities.images)
         };
         match load() {
             Ok(symbols) => Some(symbols),

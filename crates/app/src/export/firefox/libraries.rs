@@ -2,13 +2,12 @@
 
 use fxprof_processed_profile::debugid::DebugId;
 use fxprof_processed_profile::{LibraryHandle, LibraryInfo, Profile};
-use tables::{ImagesView, Table};
+use tables::{ImagesView, Table, file_name};
 
 use super::threads::Threads;
 use crate::cli::Failure;
 use crate::export::part::Part;
 use crate::export::roster::Roster;
-use crate::module_name::file_name;
 
 /// Mappings that come and go, in the order of time.
 pub(super) struct Libraries {

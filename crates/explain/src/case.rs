@@ -1,0 +1,153 @@
+//! What theories are judged by.
+
+use std::ops::Range;
+
+use arrow_array::RecordBatch;
+use tables::{Cancelled, Identities, Options, Process, Store, StoreError, StoredTable, Table};
+
+use crate::Survey;
+
+/// A trace to be explained.
+pub struct Case<'a> {
+    store: &'a Store,
+    /// Who and what the rows of tables speak of.
+    pub names: Identities,
+    /// What the user wants to know above all.
+    pub asked: Asked,
+    /// What more than one theory needs.
+    pub survey: Survey,
+    functions: Option<&'a dyn Functions>,
+    /// Whether to go on, asked often.
+    go_on: &'a dyn Fn() -> bool,
+}
+
+/// What the user wants to know above all: where nothing is said, what cost most time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Threads, by their ids.
+    pub threads: Vec<u32>,
+    /// Processes, by their ids or file names (without regard to case and `.exe`).
+    pub processes: Vec<String>,
+    /// A stretch of time, in nanoseconds since the trace's start.
+    pub during: Option<Range<i64>>,
+}
+
+/// Names functions.
+pub trait Functions {
+    /// The function at an address within the image of that row, `ntoskrnl.exe!KeSetEvent+0x1f` as a
+    /// rule; without an offset's function if symbols are missing. Nothing if there is no such image.
+    fn name(&self, image_row: u32, address: u64) -> Option<String>;
+}
+
+impl<'a> Case<'a> {
+    pub(crate) fn open(
+        store: &'a Store,
+        asked: Asked,
+        functions: Option<&'a dyn Functions>,
+        go_on: &'a dyn Fn() -> bool,
+    ) -> Result<Case<'a>, StoreError> {
+        let names = Identities::read(store, Options::default())?;
+        let mut case = Case {
+            store,
+            names,
+            asked,
+            survey: Survey::default(),
+            functions,
+            go_on,
+        };
+        case.survey = Survey::read(&case)?;
+        Ok(case)
+    }
+
+    /// The trace itself.
+    pub fn store(&self) -> &Store {
+        self.store
+    }
+
+    /// A table, which was made before.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn table(&self, table: Table) -> Result<StoredTable, StoreError> {
+        self.store.table(table, Options::default())
+    }
+
+    /// Whether a table has rows.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn has(&self, table: Table) -> Result<bool, StoreError> {
+        Ok(self.table(table)?.rows() > 0)
+    }
+
+    /// The columns named of those chunks of a table that may hold rows of a time range.
+    ///
+    /// # Errors
+    /// Each batch, if it cannot be read or the user stopped it.
+    pub fn batches<'t>(
+        &'t self,
+        table: &'t StoredTable,
+        range: Range<i64>,
+        columns: &'t [&'t str],
+    ) -> impl Iterator<Item = Result<RecordBatch, StoreError>> + 't {
+        table.chunks_within(range).map(|chunk| {
+            self.check()?;
+            table.read(chunk, columns)
+        })
+    }
+
+    /// # Errors
+    /// If the user stopped it.
+    pub fn check(&self) -> Result<(), StoreError> {
+        match (self.go_on)() {
+            true => Ok(()),
+            false => Err(Cancelled.into()),
+        }
+    }
+
+    /// A process in words: its name and id.
+    pub fn process(&self, row: Option<u32>, id: Option<u32>) -> String {
+        let process = self.names.process(row, id);
+        match (process.name, process.id) {
+            (Some(name), Some(id)) => format!("{name} ({id})"),
+            (Some(name), None) => name.to_owned(),
+            (None, Some(id)) => format!("process {id}"),
+            (None, None) => "an unknown process".to_owned(),
+        }
+    }
+
+    /// Rows in `processes` of the processes that the user asks for.
+    pub fn rows_of_asked_processes(&self) -> impl Iterator<Item = u32> + '_ {
+        let plain = |name: &str| {
+            let name = name.to_lowercase();
+            name.strip_suffix(".exe").unwrap_or(&name).to_owned()
+        };
+        let asked: Vec<String> = self
+            .asked
+            .processes
+            .iter()
+            .map(|asked| plain(asked))
+            .collect();
+        let is_asked = move |process: Process<'_>| {
+            asked.iter().any(|asked| {
+                process.id.is_some_and(|id| *asked == id.to_string())
+                    || process.name.is_some_and(|name| *asked == plain(name))
+            })
+        };
+        let rows = (0..).zip(self.names.processes());
+        rows.filter(move |(_, process)| is_asked(*process))
+            .map(|(row, _)| row)
+    }
+
+    /// The function at an address of the image of that row; `module+0x1f` without symbols.
+    pub fn function(&self, image_row: u32, address: u64) -> Option<String> {
+        let module = self.names.module(Some(image_row));
+        let named = self
+            .functions
+            .and_then(|functions| functions.name(image_row, address));
+        named.or_else(|| {
+            let base = *self.names.images.base_address.get(image_row as usize)?;
+            Some(format!("{}+{:#x}", module?, address.checked_sub(base)?))
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! What more than one theory needs, summed up in one pass over the runs of threads.
+
+mod longest_waits;
+mod ranks;
+mod spread;
+mod use_of_cpus;
+
+use std::ops::Range;
+
+use tables::{CpuRunsView, StoreError, Table};
+
+use crate::Case;
+use longest_waits::LongestWaits;
+pub use longest_waits::Wait;
+pub use ranks::RankUse;
+use ranks::Ranks;
+pub use spread::Spread;
+use use_of_cpus::UseOfCpus;
+pub use use_of_cpus::{CpuUse, ProcessUse};
+
+/// Sums over the runs of threads on CPUs.
+#[derive(Clone, Debug, Default)]
+pub struct Survey {
+    /// From the first to the last run, in nanoseconds since the trace's start.
+    pub span: Range<i64>,
+    /// The CPUs that ran anything, by their numbers.
+    pub cpus: Vec<CpuUse>,
+    /// Use by the rows of `processes`; threads of no known process are the last.
+    pub processes: Vec<ProcessUse>,
+    /// Time that threads of each priority ran, from 0 to 31, idle threads left out; of runs whose
+    /// priority is known.
+    pub priorities_ns: [i64; 32],
+    /// Use by process and rank, of ranks other than 0.
+    pub ranks: Vec<RankUse>,
+    /// Runs whose rank is known.
+    pub runs_with_rank: u64,
+    /// How long ready threads waited for a CPU.
+    pub ready_waits: Spread,
+    /// The longest of these waits, the longest first; of threads and processes asked for more.
+    pub longest_waits: Vec<Wait>,
+    /// Runs that began when another thread was announced: switches before them are missing.
+    pub contradictions: u64,
+    /// Whether events of threads made ready are in the trace: without them only the waits of threads
+    /// that lost their CPU are known.
+    pub has_ready_events: bool,
+}
+
+/// The columns that are read.
+const COLUMNS: [&str; 32] = [
+    "start_ns",
+    "end_ns",
+    "cpu_ns",
+    "cpu",
+    "thread_id",
+    "thread_row",
+    "process_id",
+    "process_row",
+    "planned_thread_id",
+    "previous_out_ns",
+    "readied_ns",
+    "ready_ns",
+    "waits_ns",
+    "since_last_ns",
+    "ran_unseen",
+    "readying_thread_id",
+    "readying_thread_row",
+    "readying_process_id",
+    "readying_process_row",
+    "readying_cpu",
+    "readied_by_dpc",
+    "kernel_stack_not_resident",
+    "process_out_of_memory",
+    "priority",
+    "rank_out",
+    "previous_state",
+    "previous_wait_reason",
+    "previous_rank",
+    "ideal_processor",
+    "stack_id",
+    "readying_stack_id",
+    "ends_at_switch",
+];
+
+impl Survey {
+    /// The table that is read.
+    pub(crate) const TABLES: [Table; 2] = [Table::CpuRuns, Table::ReadyThreads];
+
+    pub(crate) fn read(case: &Case<'_>) -> Result<Survey, StoreError> {
+        let runs = case.table(Table::CpuRuns)?;
+        let mut survey = Survey {
+            has_ready_events: case.has(Table::ReadyThreads)?,
+            ..Survey::default()
+        };
+        let mut uses = UseOfCpus::new(case.names.process_rows());
+        let mut ranks = Ranks::default();
+        let mut longest = LongestWaits::new(case);
+        let (mut first, mut last) = (i64::MAX, i64::MIN);
+        for batch in case.batches(&runs, i64::MIN..i64::MAX, &COLUMNS) {
+            let batch = batch?;
+            let view = CpuRunsView::new(&batch)?;
+            for row in 0..view.len() {
+                first = first.min(view.start_ns[row]);
+                last = last.max(view.end_ns[row]);
+                survey.contradictions += u64::from(view.planned_thread_id.get(row).is_some());
+            }
+            uses.add(&view);
+            ranks.add(&view);
+            longest.add(&view);
+            survey.ready_waits.add(&view);
+        }
+        survey.span = match first <= last {
+            true => first..last,
+            false => 0..0,
+        };
+        (survey.cpus, survey.processes, survey.priorities_ns) = uses.finish();
+        (survey.ranks, survey.runs_with_rank) = ranks.finish();
+        survey.longest_waits = longest.finish();
+        Ok(survey)
+    }
+
+    /// How long the survey's span is.
+    pub fn span_ns(&self) -> i64 {
+        self.span.end.saturating_sub(self.span.start)
+    }
+
+    /// The time of all CPUs together.
+    pub fn all_cpus_ns(&self) -> i64 {
+        self.span_ns().saturating_mul(self.cpus.len() as i64)
+    }
+}

@@ -1,0 +1,84 @@
+//! Who used the CPUs.
+
+use tables::CpuRunsView;
+
+/// What a CPU did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuUse {
+    /// Its number.
+    pub cpu: u16,
+    /// How long threads ran on it, in nanoseconds.
+    pub busy_ns: i64,
+    /// How long its idle thread did.
+    pub idle_ns: i64,
+}
+
+/// What a process had of the CPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessUse {
+    /// How long its threads ran, in nanoseconds.
+    pub cpu_ns: i64,
+    /// How often.
+    pub runs: u64,
+    /// How long its threads were ready and had no CPU, as far as is known.
+    pub ready_ns: i64,
+    /// The longest of these waits.
+    pub longest_ready_ns: i64,
+}
+
+/// Adds up who used the CPUs.
+pub(super) struct UseOfCpus {
+    cpus: Vec<Option<CpuUse>>,
+    processes: Vec<ProcessUse>,
+    priorities_ns: [i64; 32],
+}
+
+impl UseOfCpus {
+    pub(super) fn new(processes: usize) -> UseOfCpus {
+        UseOfCpus {
+            cpus: Vec::new(),
+            processes: vec![ProcessUse::default(); processes + 1],
+            priorities_ns: [0; 32],
+        }
+    }
+
+    pub(super) fn add(&mut self, runs: &CpuRunsView<'_>) {
+        let unknown = self.processes.len() - 1;
+        for row in 0..runs.len() {
+            let (cpu, cpu_ns) = (runs.cpu[row], runs.cpu_ns[row]);
+            let place = usize::from(cpu);
+            if place >= self.cpus.len() {
+                self.cpus.resize(place + 1, None);
+            }
+            let used = self.cpus[place].get_or_insert(CpuUse {
+                cpu,
+                ..CpuUse::default()
+            });
+            if runs.thread_id[row] == 0 {
+                used.idle_ns = used.idle_ns.saturating_add(cpu_ns);
+                continue;
+            }
+            used.busy_ns = used.busy_ns.saturating_add(cpu_ns);
+            let process = runs
+                .process_row
+                .get(row)
+                .map_or(unknown, |row| row as usize);
+            let process = &mut self.processes[process.min(unknown)];
+            process.cpu_ns = process.cpu_ns.saturating_add(cpu_ns);
+            process.runs += 1;
+            if let Some(ready_ns) = runs.ready_ns.get(row) {
+                process.ready_ns = process.ready_ns.saturating_add(ready_ns);
+                process.longest_ready_ns = process.longest_ready_ns.max(ready_ns);
+            }
+            let priority = runs.priority.get(row).and_then(|p| usize::try_from(p).ok());
+            if let Some(ns) = priority.and_then(|p| self.priorities_ns.get_mut(p)) {
+                *ns = ns.saturating_add(cpu_ns);
+            }
+        }
+    }
+
+    pub(super) fn finish(self) -> (Vec<CpuUse>, Vec<ProcessUse>, [i64; 32]) {
+        let cpus = self.cpus.into_iter().flatten().collect();
+        (cpus, self.processes, self.priorities_ns)
+    }
+}

@@ -1,0 +1,44 @@
+//! What a theory is.
+
+use tables::{StoreError, Table};
+
+use crate::{Case, Evidence, Finding, Source};
+
+/// A question that can be asked of any trace.
+pub trait Theory: Sync {
+    /// What it asks, and what it needs for that.
+    fn about(&self) -> &'static About;
+
+    /// The answer.
+    ///
+    /// # Errors
+    /// If a table cannot be read, or the user stopped it.
+    fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError>;
+}
+
+/// What a theory asks, and what it needs for that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About {
+    /// Its id: lower case, words joined by hyphens.
+    pub id: &'static str,
+    /// The question.
+    pub question: &'static str,
+    /// The tables it reads, beside those of processes, threads and images.
+    pub tables: &'static [Table],
+    /// What to record where the trace does not hold what would tell.
+    pub record: &'static str,
+    /// Where the facts are from that it rests on.
+    pub sources: &'static [Source],
+}
+
+/// What a trace says of a theory.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// It holds, here and there. A theory whose findings are all information speaks against a
+    /// problem.
+    For(Vec<Finding>),
+    /// It does not hold: why, and the numbers.
+    Against(String, Vec<Evidence>),
+    /// The trace does not hold what would tell: what is missing.
+    NotRecorded(String),
+}

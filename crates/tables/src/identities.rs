@@ -1,0 +1,162 @@
+//! Who and what the rows of tables speak of.
+
+use crate::{Images, ImagesView, Options, ProcessesView, Store, StoreError, Table, ThreadsView};
+
+/// Processes, threads and images of a trace, by their rows in `processes`, `threads` and `images`.
+#[derive(Debug)]
+pub struct Identities {
+    processes: Vec<(u32, Option<Box<str>>)>,
+    threads: Vec<(u32, Option<Box<str>>)>,
+    /// The images, but for the columns that tell neither where they were nor where their symbols
+    /// are.
+    pub images: Images,
+}
+
+/// A process, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process<'n> {
+    /// Its id.
+    pub id: Option<u32>,
+    /// File name of its image.
+    pub name: Option<&'n str>,
+}
+
+impl Identities {
+    /// The tables that names come from.
+    pub const TABLES: [Table; 3] = [Table::Processes, Table::Threads, Table::Images];
+
+    /// Reads the tables, which are made if they are not there yet.
+    ///
+    /// # Errors
+    /// As [`Store::table`] and [`StoredTable::read`](crate::StoredTable::read).
+    pub fn read(store: &Store, options: Options<'_>) -> Result<Identities, StoreError> {
+        store.make(&Identities::TABLES, options)?;
+        let table = |table| store.table(table, options);
+        let mut names = Identities {
+            processes: Vec::new(),
+            threads: Vec::new(),
+            images: Images::default(),
+        };
+        let processes = table(Table::Processes)?;
+        for chunk in 0..processes.chunks().len() {
+            let batch = processes.read(chunk, &["process_id", "image_name"])?;
+            let view = ProcessesView::new(&batch)?;
+            let named = |(row, id): (usize, &u32)| (*id, view.image_name.get(row).map(Box::from));
+            let rows = view.process_id.iter().enumerate();
+            names.processes.extend(rows.map(named));
+        }
+        let threads = table(Table::Threads)?;
+        for chunk in 0..threads.chunks().len() {
+            let batch = threads.read(chunk, &["thread_id", "name"])?;
+            let view = ThreadsView::new(&batch)?;
+            let named = |(row, id): (usize, &u32)| (*id, view.name.get(row).map(Box::from));
+            let rows = view.thread_id.iter().enumerate();
+            names.threads.extend(rows.map(named));
+        }
+        let images = table(Table::Images)?;
+        for chunk in 0..images.chunks().len() {
+            let batch = images.read(chunk, &IMAGE_COLUMNS)?;
+            add_images(&mut names.images, &ImagesView::new(&batch)?);
+        }
+        Ok(names)
+    }
+
+    /// Number of rows of `processes`.
+    pub fn process_rows(&self) -> usize {
+        self.processes.len()
+    }
+
+    /// All processes, in the order of their rows.
+    pub fn processes(&self) -> impl Iterator<Item = Process<'_>> {
+        (0..)
+            .zip(&self.processes)
+            .map(|(row, _)| self.process(Some(row), None))
+    }
+
+    /// The process of a row, or of which only the id is known. The ids 0 and 4 are `Idle` and
+    /// `System` on every machine.
+    pub fn process(&self, row: Option<u32>, id: Option<u32>) -> Process<'_> {
+        let known = row.and_then(|row| self.processes.get(row as usize));
+        let id = known.map(|(id, _)| *id).or(id);
+        let always = match id {
+            Some(0) => {
+                return Process {
+                    id,
+                    name: Some("Idle"),
+                };
+            }
+            Some(4) => Some("System"),
+            _ => None,
+        };
+        let name = known.and_then(|(_, name)| name.as_deref()).or(always);
+        Process { id, name }
+    }
+
+    /// Number of rows of `threads`.
+    pub fn thread_rows(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// Id of the thread of a row.
+    pub fn thread_id(&self, row: u32) -> Option<u32> {
+        self.threads.get(row as usize).map(|(id, _)| *id)
+    }
+
+    /// Name that the thread of a row was given.
+    pub fn thread_name(&self, row: u32) -> Option<&str> {
+        self.threads.get(row as usize)?.1.as_deref()
+    }
+
+    /// File name of the module of a row.
+    pub fn module(&self, image: Option<u32>) -> Option<&str> {
+        let row = image? as usize;
+        module_name(
+            self.images.path.get(row),
+            self.images.original_file_name.get(row),
+        )
+    }
+}
+
+/// File name of an image: of its path, or else the one it was linked with.
+pub fn module_name<'i>(path: Option<&'i str>, original: Option<&'i str>) -> Option<&'i str> {
+    path.or(original).map(file_name)
+}
+
+/// The last part of a path of Windows.
+pub fn file_name(path: &str) -> &str {
+    path.rsplit(['\\', '/']).next().unwrap_or(path)
+}
+
+/// What is kept of images: where they were mapped when, and what leads to their symbols.
+const IMAGE_COLUMNS: [&str; 12] = [
+    "first_seen_ns",
+    "load_ns",
+    "unload_ns",
+    "process_id",
+    "base_address",
+    "size_bytes",
+    "path",
+    "original_file_name",
+    "time_date_stamp",
+    "pdb_guid",
+    "pdb_age",
+    "pdb_path",
+];
+
+fn add_images(images: &mut Images, view: &ImagesView<'_>) {
+    images.first_seen_ns.extend(view.first_seen_ns);
+    images.base_address.extend(view.base_address);
+    images.size_bytes.extend(view.size_bytes);
+    for row in 0..view.len() {
+        images.load_ns.push(view.load_ns.get(row));
+        images.unload_ns.push(view.unload_ns.get(row));
+        images.process_id.push(view.process_id.get(row));
+        images.path.push(view.path.get(row));
+        let original = view.original_file_name.get(row);
+        images.original_file_name.push(original);
+        images.time_date_stamp.push(view.time_date_stamp.get(row));
+        images.pdb_guid.push(view.pdb_guid.get(row));
+        images.pdb_age.push(view.pdb_age.get(row));
+        images.pdb_path.push(view.pdb_path.get(row));
+    }
+}
