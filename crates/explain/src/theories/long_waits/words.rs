@@ -21,6 +21,11 @@ pub(super) fn sentence(case: &Case<'_>, group: &[Argued]) -> String {
         Some(priority) => format!(", priority {priority},"),
         None => String::new(),
     };
+    // What is short is told apart by microseconds.
+    let moment = |ns: i64| match waiter.ready_ns() {
+        ..10_000_000 => format!("{:.6} s", ns as f64 / 1e9),
+        _ => moment(ns),
+    };
     let until = match waiter.wait {
         Some(_) => format!(
             "{} to {}",
@@ -100,10 +105,14 @@ fn because(argued: &Argued) -> String {
             "threads of the same priority had {} of {its_cpus} meanwhile, each for its quantum{most}",
             share(By::EqualPriority)
         ),
-        Some(Cause::Dispatcher) if waiter.ready_ns() < LONGEST_WAKE_NS => format!(
-            "{its_cpus} were idle for {} of the time, and one takes so long to leave its idle state",
-            share(By::Idle)
-        ),
+        Some(Cause::Dispatcher)
+            if waiter.ready_ns() < LONGEST_WAKE_NS && 2 * held.by(By::Idle) >= held.all_ns =>
+        {
+            format!(
+                "{its_cpus} were idle for {} of the time, and one takes so long to leave its idle state",
+                share(By::Idle)
+            )
+        }
         Some(Cause::Dispatcher) => format!(
             "though {its_cpus} were idle for {} of the time and had threads that go behind it for \
              {}, the dispatcher did not give it one: it looks at the ideal processor only",
