@@ -269,6 +269,7 @@ fn shown(value: &Value, unit: Unit) -> String {
         (Value::Real(ns), Unit::Duration) => duration(*ns as i64),
         (Value::Integer(number), _) => number.to_string(),
         (Value::Real(number), _) => format!("{number:.3}"),
+        (Value::Flag(flag), _) => if *flag { "yes" } else { "no" }.to_owned(),
         (Value::Text(text), _) => text.clone(),
     }
 }
