@@ -180,7 +180,8 @@ fn windows() -> Result<(), String> {
 }
 
 /// Names of the test programs that run on Windows. The app's are all that it has, save those left
-/// out, so that none is forgotten.
+/// out, so that none is forgotten. Cargo takes a name for the programs of all packages that have one
+/// so called, so that a few more run.
 fn windows_tests() -> Result<Vec<String>, String> {
     let folder = root().join("crates/app/tests");
     let unreadable = |error: std::io::Error| format!("{}: {error}", folder.display());
