@@ -93,11 +93,13 @@ impl<T: Copy + Default> Extend<Option<T>> for Nullable<T> {
                 word |= u64::from(row.is_some()) << count;
                 count += 1;
             }
-            if stored < self.known.len() || stored == 0 && word == 0 {
-                let values: Vec<T> = self.values.drain(stored..).collect();
-                if word != 0 {
-                    self.store_values();
-                    self.values.extend(values);
+            if stored == 0 {
+                // Nothing was known before.
+                if word == 0 {
+                    self.values.clear();
+                } else {
+                    let before = std::iter::repeat_n(T::default(), self.known.len());
+                    self.values.splice(0..0, before);
                 }
             }
             self.known.extend(word, count);
