@@ -14,7 +14,7 @@ pub(crate) struct Capture;
 static ABOUT: About = About {
     id: "capture",
     question: "Is anything lost or broken, so that conclusions are unsafe?",
-    tables: &[Table::Damage, Table::CpuRuns],
+    tables: &[Table::Damages, Table::CpuRuns],
     record: "again, with more and larger buffers (xperf -BufferSize 1024 -MinBuffers 256; WPR: a \
              profile with larger Buffers), to a quick disk or to memory (circular)",
     sources: &[Source {
@@ -31,7 +31,7 @@ impl Theory for Capture {
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         // Of each kind: rows, their counts as far as known, from when to when.
         let mut kinds: BTreeMap<String, (u64, Option<u64>)> = BTreeMap::new();
-        let table = case.table(Table::Damage)?;
+        let table = case.table(Table::Damages)?;
         for batch in case.batches(&table, i64::MIN..i64::MAX, &["start_ns", "kind", "count"]) {
             let batch = batch?;
             let view = DamagesView::new(&batch)?;

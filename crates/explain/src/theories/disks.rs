@@ -72,19 +72,19 @@ impl Theory for Disks {
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
         let mut disks: Vec<(u32, Requests)> = disks.into_iter().collect();
-        disks.sort_by_key(|(disk, requests)| (-requests.total_ns, *disk));
+        disks.sort_by_key(|(disk, requests)| (requests.known == 0, -requests.total_ns, *disk));
         let mut evidence = Evidence::new(
             "Requests by disk",
             format!(
                 "SELECT disk, count(*) AS requests, sum(size_bytes) AS size_bytes, sum(duration_ns) \
-                 AS duration_ns, max(duration_ns) AS longest_ns, sum(queue_ns) AS queue_ns FROM \
-                 disk_io GROUP BY disk ORDER BY coalesce(sum(duration_ns), 0) DESC, disk LIMIT {SHOWN}"
+                 AS total_ns, max(duration_ns) AS longest_ns, sum(queue_ns) AS queue_ns FROM disk_io \
+                 GROUP BY disk ORDER BY total_ns DESC NULLS LAST, disk LIMIT {SHOWN}"
             ),
             &[
                 Column::new("disk", "disk", Unit::None),
                 Column::new("requests", "requests", Unit::Count),
                 Column::new("size_bytes", "size", Unit::Bytes),
-                Column::new("duration_ns", "time", Unit::Duration),
+                Column::new("total_ns", "time", Unit::Duration),
                 Column::new("longest_ns", "longest", Unit::Duration),
                 Column::new("queue_ns", "of it in the queue", Unit::Duration),
             ],

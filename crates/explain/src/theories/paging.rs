@@ -66,14 +66,14 @@ impl Theory for Paging {
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
         let mut threads: Vec<((Option<u32>, u32), Faults)> = threads.into_iter().collect();
-        threads.sort_by_key(|((row, id), faults)| (-faults.waited_ns.unwrap_or(0), *id, *row));
+        threads.sort_by_key(|((row, id), faults)| (std::cmp::Reverse(faults.waited_ns), *id, *row));
         let mut evidence = Evidence::new(
             "Hard faults by thread",
             format!(
                 "SELECT process(process_row) AS process, thread_id, count(*) AS faults, \
                  sum(CAST(size_bytes AS BIGINT)) AS size_bytes, sum(duration_ns) AS waited_ns, \
                  max(duration_ns) AS longest_ns FROM hard_faults GROUP BY process_row, thread_id \
-                 ORDER BY coalesce(sum(duration_ns), 0) DESC, thread_id, process_row NULLS FIRST \
+                 ORDER BY waited_ns DESC NULLS LAST, thread_id, process_row NULLS FIRST \
                  LIMIT {SHOWN}"
             ),
             &[

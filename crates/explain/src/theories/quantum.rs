@@ -16,7 +16,7 @@ pub(crate) struct Quantum;
 static ABOUT: About = About {
     id: "quantum",
     question: "How long are quanta really, and are those of the program with the focus longer?",
-    tables: &[Table::CpuRuns, Table::Focus, Table::Trace],
+    tables: &[Table::CpuRuns, Table::Focus, Table::Sessions],
     record: "context switches and changes of focus (xperf -on CSWITCH, WPR keyword CSwitch; provider \
              Microsoft-Windows-Win32k, keyword 0x2000)",
     sources: &[
@@ -217,7 +217,7 @@ fn found(
 
 /// The processors' frequency and the system's build.
 fn machine(case: &Case<'_>) -> Result<(Option<u32>, Option<u32>), StoreError> {
-    let table = case.table(Table::Trace)?;
+    let table = case.table(Table::Sessions)?;
     for chunk in 0..table.chunks().len() {
         let batch = table.read(chunk, &["start_ns", "cpu_mhz", "os_build"])?;
         let view = SessionsView::new(&batch)?;
