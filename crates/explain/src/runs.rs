@@ -29,9 +29,8 @@ pub(crate) fn each_within(
             if end >= range.end {
                 over.insert(view.cpu[row]);
             }
-            let within = end.min(range.end).saturating_sub(start.max(range.start));
-            if within > 0 {
-                each(&view, row, within);
+            if end > range.start && start < range.end {
+                each(&view, row, end.min(range.end) - start.max(range.start));
             }
         }
         if over.len() == case.survey.cpus.len() {

@@ -1,5 +1,6 @@
 //! How long are turns, and whose are longer?
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
@@ -77,8 +78,8 @@ struct Turns {
     longest_ns: i64,
 }
 
-/// Row and id of the process, whether it had the focus, units left at the end.
-type Key = (Option<u32>, Option<u32>, bool, i64);
+/// Row and id of the process, whether it had the focus if that is known, units of its quantum.
+type Key = (Option<u32>, Option<u32>, Option<bool>, i64);
 
 impl Theory for Quantum {
     fn about(&self) -> &'static About {
@@ -114,18 +115,15 @@ fn found(
     turns: Vec<(Key, Turns)>,
 ) -> Finding {
     let all: u64 = turns.iter().map(|(_, turns)| turns.count).sum();
-    // What most turns of each kind had, unless that is of few.
-    let usual = |with_focus: bool| {
-        let mut of: FxHashMap<i64, u64> = FxHashMap::default();
-        for ((_, _, focus, units), turns) in &turns {
-            if *focus == with_focus {
-                *of.entry(*units).or_default() += turns.count;
-            }
+    let (with, without) = match focus.is_empty() {
+        false => (usual(&turns, Some(true)), usual(&turns, Some(false))),
+        // Of two lengths the longer can only be the program's with the focus.
+        true => {
+            let lengths = lengths(&turns);
+            let longest = lengths.last().filter(|_| lengths.len() > 1);
+            (longest.copied(), lengths.first().copied())
         }
-        let most = of.into_iter().max_by_key(|(units, count)| (*count, *units));
-        most.map(|(units, _)| units)
     };
-    let (with, without) = (usual(true), usual(false));
     let units = |units: i64| {
         let ns = (units as f64 * UNIT_US * 1_000.0) as i64;
         format!("{units} units ({})", duration(ns))
@@ -161,7 +159,7 @@ fn found(
         grouped(all)
     );
     let in_focus = match focus.is_empty() {
-        true => "false".to_owned(),
+        true => "CAST(NULL AS BOOLEAN)".to_owned(),
         false => {
             let had = focus.iter().map(|(row, range)| {
                 let Range { start, end } = range;
@@ -176,7 +174,7 @@ fn found(
          count(*) AS turns, sum(cpu_ns) AS cpu_ns, max(cpu_ns) AS longest_ns FROM cpu_runs WHERE \
          wait_reason_out = {QUANTUM_END} AND state_out = {READY} AND remaining_quantum_out > 0 AND \
          thread_id <> 0 GROUP BY process_row, process_id, has_focus, units ORDER BY turns DESC, \
-         process_row NULLS FIRST, process_id NULLS FIRST, has_focus, units LIMIT {SHOWN}"
+         process_row NULLS FIRST, process_id NULLS FIRST, has_focus NULLS FIRST, units LIMIT {SHOWN}"
     );
     let mut evidence = Evidence::new(
         "Turns ended by the quantum, by process and length of the quantum",
@@ -193,7 +191,7 @@ fn found(
     for ((row, id, has_focus, units), turns) in turns.iter().take(SHOWN) {
         evidence = evidence.row([
             row.map(|_| case.process(*row, *id).into()),
-            Some((*has_focus).into()),
+            has_focus.map(Into::into),
             Some((*units).into()),
             Some(turns.count.into()),
             Some(turns.ran_ns.into()),
@@ -206,6 +204,13 @@ fn found(
             "a quantum is counted in CPU cycles and ends at a clock interrupt, so turns take up to a \
              tick more",
         );
+    let finding = match focus.is_empty() {
+        true => finding.doubt(
+            "the trace does not say who had the focus: of two lengths the longer was taken for the \
+             focused program's",
+        ),
+        false => finding,
+    };
     match build {
         Some(build) if build >= NEW_TABLE => finding.doubt(format!(
             "on build {build} quanta were seen not to follow the classic table: trust what was \
@@ -213,6 +218,29 @@ fn found(
         )),
         _ => finding,
     }
+}
+
+/// The units that most turns had of those with, or of those without the focus.
+fn usual(turns: &[(Key, Turns)], has_focus: Option<bool>) -> Option<i64> {
+    let mut of: FxHashMap<i64, u64> = FxHashMap::default();
+    for ((_, _, _, units), turns) in turns
+        .iter()
+        .filter(|((_, _, focus, _), _)| *focus == has_focus)
+    {
+        *of.entry(*units).or_default() += turns.count;
+    }
+    let most = of.into_iter().max_by_key(|(units, count)| (*count, *units));
+    most.map(|(units, _)| units)
+}
+
+/// The units that most turns of each process had, each once.
+fn lengths(turns: &[(Key, Turns)]) -> BTreeSet<i64> {
+    let mut of: FxHashMap<_, (u64, i64)> = FxHashMap::default();
+    for ((row, id, _, units), turns) in turns {
+        let most = of.entry((*row, *id)).or_default();
+        *most = (*most).max((turns.count, *units));
+    }
+    of.into_values().map(|(_, units)| units).collect()
 }
 
 /// The processors' frequency and the system's build.
@@ -281,8 +309,8 @@ fn turns(
             let units = (f64::from(left) * 1024.0 / (f64::from(mhz) * UNIT_US)).round() as i64;
             let process = view.process_row.get(row);
             let end = view.end_ns[row];
-            let has_focus = process.is_some_and(|process| {
-                let mut had = focus.iter().filter(|(row, _)| *row == process);
+            let has_focus = (!focus.is_empty()).then(|| {
+                let mut had = focus.iter().filter(|(row, _)| Some(*row) == process);
                 had.any(|(_, range)| range.start < end && end <= range.end)
             });
             let key = (process, view.process_id.get(row), has_focus, units);
