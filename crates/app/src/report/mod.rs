@@ -80,9 +80,15 @@ impl Recording {
     pub(crate) fn say_if_switches_are_missing(&self) -> Result<(), Failure> {
         let runs = self.tables.table(Table::CpuRuns)?;
         let (mut count, mut ns) = (0_u64, 0_i64);
-        let columns = ["end_ns", "cpu_ns", "planned_thread_id"];
-        for batch in batches(&runs, self.range.clone(), &columns) {
-            let batch = batch?;
+        let chunks = runs.chunks_within(self.range.clone());
+        for (chunk, planned) in
+            chunks.zip(batches(&runs, self.range.clone(), &["planned_thread_id"]))
+        {
+            let planned = planned?;
+            if planned.column(0).null_count() == planned.num_rows() {
+                continue;
+            }
+            let batch = runs.read(chunk, &["end_ns", "cpu_ns", "planned_thread_id"])?;
             let view = CpuRunsView::new(&batch)?;
             for row in 0..view.len() {
                 let is_doubtful = view.planned_thread_id.get(row).is_some();
