@@ -26,10 +26,11 @@ mod writer;
 
 use std::ops::Range;
 
+use arrow_array::Array;
 use tables::{CpuRunsView, StoredTable, Table};
 
-use self::recorded::batches;
 use crate::cli::{self, Failure, TraceTables};
+use crate::watch;
 pub(crate) use names::Names;
 pub(crate) use range::TimeRange;
 pub(crate) use writer::Writer;
@@ -80,11 +81,10 @@ impl Recording {
     pub(crate) fn say_if_switches_are_missing(&self) -> Result<(), Failure> {
         let runs = self.tables.table(Table::CpuRuns)?;
         let (mut count, mut ns) = (0_u64, 0_i64);
-        let chunks = runs.chunks_within(self.range.clone());
-        for (chunk, planned) in
-            chunks.zip(batches(&runs, self.range.clone(), &["planned_thread_id"]))
-        {
-            let planned = planned?;
+        for chunk in runs.chunks_within(self.range.clone()) {
+            watch::check()?;
+            // Of most traces no switch is doubtful, and then nothing more is read.
+            let planned = runs.read(chunk, &["planned_thread_id"])?;
             if planned.column(0).null_count() == planned.num_rows() {
                 continue;
             }
