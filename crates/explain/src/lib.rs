@@ -10,6 +10,7 @@
 //!
 //! Times are nanoseconds since the trace's start, as in the tables.
 
+mod between_focus;
 mod case;
 mod engine;
 mod evidence;
@@ -20,6 +21,7 @@ mod theories;
 mod theory;
 mod wording;
 
+pub use between_focus::between_focus;
 pub use case::{Asked, Case, Functions};
 pub use engine::{Explanation, explain};
 pub use evidence::{Column, Evidence, Unit, Value};

@@ -5,6 +5,7 @@ mod clocks;
 mod cpu_use;
 mod disks;
 mod freezes;
+mod long_waits;
 mod outranked;
 mod paging;
 mod quantum;
@@ -15,6 +16,7 @@ use crate::Theory;
 
 /// All theories.
 pub(crate) static THEORIES: &[&dyn Theory] = &[
+    &long_waits::LongWaits,
     &outranked::Outranked,
     &saturation::Saturation,
     &quantum::Quantum,
