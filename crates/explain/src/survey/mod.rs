@@ -1,5 +1,6 @@
 //! What more than one theory needs, summed up in one pass over the runs of threads.
 
+mod interrupt_use;
 mod longest_waits;
 mod ranks;
 mod spread;
@@ -10,6 +11,8 @@ use std::ops::Range;
 use tables::{CpuRunsView, StoreError, Table};
 
 use crate::Case;
+pub(crate) use interrupt_use::{COLUMNS as INTERRUPT_COLUMNS, Routines, limit_ns, union};
+pub use interrupt_use::{InterruptUse, Locked, RoutineUse};
 use longest_waits::LongestWaits;
 pub use longest_waits::Wait;
 pub use ranks::RankUse;
@@ -40,6 +43,8 @@ pub struct Survey {
     pub longest_waits: Vec<Wait>,
     /// Runs that began when another thread was announced: switches before them are missing.
     pub contradictions: u64,
+    /// What DPCs and service routines had of the CPUs.
+    pub interrupts: InterruptUse,
     /// Whether events of threads made ready are in the trace: without them only the waits of threads
     /// that lost their CPU are known.
     pub has_ready_events: bool,
@@ -82,13 +87,15 @@ const COLUMNS: [&str; 32] = [
 ];
 
 impl Survey {
-    /// The table that is read.
-    pub(crate) const TABLES: [Table; 2] = [Table::CpuRuns, Table::ReadyThreads];
+    /// The tables that are read.
+    pub(crate) const TABLES: [Table; 3] =
+        [Table::CpuRuns, Table::ReadyThreads, InterruptUse::TABLE];
 
     pub(crate) fn read(case: &Case<'_>) -> Result<Survey, StoreError> {
         let runs = case.table(Table::CpuRuns)?;
         let mut survey = Survey {
             has_ready_events: case.has(Table::ReadyThreads)?,
+            interrupts: InterruptUse::read(case)?,
             ..Survey::default()
         };
         let mut uses = UseOfCpus::new(case.names.process_rows());
