@@ -1,5 +1,6 @@
 //! What more than one theory needs, summed up in one pass over the runs of threads.
 
+mod interrupt_use;
 mod load;
 mod longest_waits;
 mod ranks;
@@ -11,6 +12,8 @@ use std::ops::Range;
 use tables::{CpuRunsView, StoreError, Table};
 
 use crate::Case;
+pub(crate) use interrupt_use::{COLUMNS as INTERRUPT_COLUMNS, Routines, limit_ns, union};
+pub use interrupt_use::{InterruptUse, Locked, RoutineUse};
 pub use load::Load;
 use longest_waits::LongestWaits;
 pub use longest_waits::Wait;
@@ -46,6 +49,8 @@ pub struct Survey {
     pub contradictions: u64,
     /// How long these runs were, in nanoseconds.
     pub contradicted_ns: i64,
+    /// What DPCs and service routines had of the CPUs.
+    pub interrupts: InterruptUse,
     /// Whether events of threads made ready are in the trace: without them only the waits of threads
     /// that lost their CPU are known.
     pub has_ready_events: bool,
@@ -88,13 +93,15 @@ const COLUMNS: [&str; 32] = [
 ];
 
 impl Survey {
-    /// The table that is read.
-    pub(crate) const TABLES: [Table; 2] = [Table::CpuRuns, Table::ReadyThreads];
+    /// The tables that are read.
+    pub(crate) const TABLES: [Table; 3] =
+        [Table::CpuRuns, Table::ReadyThreads, InterruptUse::TABLE];
 
     pub(crate) fn read(case: &Case<'_>) -> Result<Survey, StoreError> {
         let runs = case.table(Table::CpuRuns)?;
         let mut survey = Survey {
             has_ready_events: case.has(Table::ReadyThreads)?,
+            interrupts: InterruptUse::read(case)?,
             ..Survey::default()
         };
         let chunks = runs.chunks();
