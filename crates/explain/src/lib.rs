@@ -15,6 +15,10 @@ mod case;
 mod engine;
 mod evidence;
 mod finding;
+mod frames;
+mod labels;
+mod machine;
+mod runs;
 mod survey;
 mod theories;
 mod theory;
@@ -25,6 +29,9 @@ pub use case::{Asked, Case, Functions};
 pub use engine::{Explanation, explain};
 pub use evidence::{Column, Evidence, Unit, Value};
 pub use finding::{Finding, Judgement, Loss, Severity, Source, Verdict};
-pub use survey::{CpuUse, ProcessUse, RankUse, Spread, Survey, Wait};
+pub use survey::{
+    CpuUse, InterruptUse, Load, Locked, ProcessUse, RankUse, RoutineUse, Spread, Survey, Wait,
+};
 pub use theory::{About, Outcome, Theory};
+pub(crate) use wording::listed;
 pub use wording::{duration, grouped, percent, size};

@@ -50,6 +50,16 @@ pub fn percent(part: i64, whole: i64) -> String {
     }
 }
 
+/// Things one after the other: `0, 2 and 4`.
+pub(crate) fn listed<T: ToString>(things: impl IntoIterator<Item = T>) -> String {
+    let mut things: Vec<String> = things.into_iter().map(|thing| thing.to_string()).collect();
+    match (things.pop(), things.is_empty()) {
+        (None, _) => String::new(),
+        (Some(last), true) => last,
+        (Some(last), false) => format!("{} and {last}", things.join(", ")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,5 +78,7 @@ mod tests {
         assert_eq!(duration(3_725_000_000_000), "1 h 02 min");
         assert_eq!(percent(1, 8), "12.5 %");
         assert_eq!(percent(1, 0), "-");
+        assert_eq!(listed([0, 2, 4]), "0, 2 and 4");
+        assert_eq!(listed(["a"]), "a");
     }
 }

@@ -163,7 +163,7 @@ fn write(out: &mut dyn Write, report: &Report, with_evidence: bool) -> io::Resul
     {
         output::heading(out, "Nothing that costs time was found")?;
     }
-    write_judged(out, &report.explanation.theories)?;
+    write_judged(out, &report.explanation)?;
     write_capture(out, &report.info)
 }
 
@@ -289,15 +289,21 @@ fn shown(value: &Value, unit: Unit) -> String {
         (Value::Real(ns), Unit::Duration) => duration(*ns as i64),
         (Value::Integer(number), _) => number.to_string(),
         (Value::Real(number), _) => format!("{number:.3}"),
+        (Value::Flag(flag), _) => if *flag { "yes" } else { "no" }.to_owned(),
         (Value::Text(text), _) => text.clone(),
     }
 }
 
-/// What each theory said of the trace.
-fn write_judged(out: &mut dyn Write, theories: &[Verdict]) -> io::Result<()> {
-    let others: Vec<&Verdict> = theories
+/// What theories said that found nothing.
+fn write_judged(out: &mut dyn Write, explanation: &Explanation) -> io::Result<()> {
+    let found = |verdict: &Verdict| {
+        let mut findings = explanation.findings.iter();
+        findings.any(|finding| finding.theory == verdict.theory)
+    };
+    let others: Vec<&Verdict> = explanation
+        .theories
         .iter()
-        .filter(|verdict| verdict.judgement != Judgement::For)
+        .filter(|verdict| !found(verdict))
         .collect();
     if others.is_empty() {
         return Ok(());

@@ -1,0 +1,389 @@
+//! Causes that `laglab explain` names (interrupts, busy waiting, timers, the network), beside what
+//! really happened.
+
+mod program;
+mod simulated;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use simulated::{Simulated, list, number, sums, text};
+
+/// What is said of a simulation, with its symbols.
+fn explained(trace: &Simulated, options: &[&str]) -> Value {
+    let all = [
+        "explain",
+        "--json",
+        "--symbols",
+        &trace.symbols,
+        &trace.trace,
+    ];
+    explanation(&[&all[..], options].concat())
+}
+
+fn explanation(args: &[&str]) -> Value {
+    let output = program::laglab(args);
+    assert!(output.status.success(), "{args:?}");
+    let mut report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    report["explanation"].take()
+}
+
+/// What a theory found.
+fn found<'e>(explanation: &'e Value, theory: &str) -> Vec<&'e Value> {
+    let findings = list(explanation, "findings").iter();
+    findings
+        .filter(|finding| finding["theory"] == theory)
+        .collect()
+}
+
+/// What a theory said.
+fn judgement(explanation: &Value, theory: &str) -> String {
+    let mut theories = list(explanation, "theories").iter();
+    let verdict = theories
+        .find(|verdict| verdict["theory"] == theory)
+        .unwrap();
+    text(&verdict["judgement"])
+}
+
+/// The evidence of that title, a row as an object.
+fn rows(of: &Value, title: &str) -> Vec<Value> {
+    let evidence = list(of, "evidence").iter();
+    let mut evidence = evidence.filter(|evidence| text(&evidence["title"]).contains(title));
+    let evidence = evidence
+        .next()
+        .unwrap_or_else(|| panic!("no {title} in {of}"));
+    let names = list(evidence, "columns").iter().map(|c| text(&c["name"]));
+    let names: Vec<String> = names.collect();
+    let rows = list(evidence, "rows").iter().map(|row| {
+        let cells = names.iter().cloned().zip(row.as_array().unwrap().clone());
+        Value::Object(cells.collect())
+    });
+    rows.collect()
+}
+
+fn real(value: &Value, key: &str) -> f64 {
+    value[key].as_f64().unwrap()
+}
+
+#[track_caller]
+fn assert_near(found: f64, expected: f64, share: f64) {
+    assert!(
+        (found - expected).abs() <= share * expected,
+        "{found}, not {expected} within {share}"
+    );
+}
+
+/// Sums of a window's routines by kind and name: how many, how long, and in how many pieces. Whose
+/// interrupts are message-signalled, the truth does not tell apart.
+fn told(window: &Value) -> BTreeMap<(String, String), [i64; 3]> {
+    let all = list(window, "routines").iter();
+    let all = all.filter(|routine| routine["cpu"].is_null());
+    let told = all.map(|routine| {
+        let sums = ["count", "exclusive_ns", "fragments"].map(|key| number(routine, key));
+        ((text(&routine["kind"]), text(&routine["routine"])), sums)
+    });
+    told.collect()
+}
+
+/// The same of evidence.
+fn shown(rows: &[Value]) -> BTreeMap<(String, String), [i64; 3]> {
+    let shown = rows.iter().map(|row| {
+        let kind = text(&row["kind"]).replace("msi", "isr");
+        let ns = number(row, "exclusive_ns");
+        let pieces = (ns as f64 / real(row, "mean_ns")).round() as i64;
+        let key = (kind, text(&row["function"]));
+        (key, [number(row, "times"), ns, pieces])
+    });
+    shown.collect()
+}
+
+/// "A backup server flooded by DPCs", of the ten seconds that were published: how many DPCs of NDIS,
+/// for how many CPU-seconds.
+#[test]
+fn floods_come_first_and_are_the_published_ones() {
+    for (scenario, dpcs, seconds) in [
+        ("dpc-flood-teaming", 163_230, 36.8),
+        ("dpc-flood-no-teaming", 55_000, 37.7),
+    ] {
+        let flood = Simulated::new(scenario, &[]);
+        let explanation = explained(&flood, &["--between", "20s", "30s"]);
+        let first = &explanation["findings"][0];
+        assert_eq!(first["theory"], "locked-cpus", "{first}");
+        assert_eq!(first["severity"], "problem");
+        let routines = rows(first, "DPCs and service routines that ended meanwhile");
+        let window = flood.window("flood");
+        assert_eq!(shown(&routines), told(window), "{scenario}");
+        assert_eq!(routines[0]["function"], "ndis.sys!ndisInterruptDpc");
+        assert_eq!(number(&routines[0], "times"), dpcs);
+        assert_near(
+            number(&routines[0], "exclusive_ns") as f64 / 1e9,
+            seconds,
+            0.005,
+        );
+        let cpus = rows(first, "by CPU");
+        let locked = cpus.iter().filter(|cpu| real(cpu, "share") > 80.0);
+        let mut locked: Vec<i64> = locked.map(|cpu| number(cpu, "cpu")).collect();
+        locked.sort_unstable();
+        assert_eq!(locked, [0, 2, 4, 6]);
+        let sentence = text(&first["sentence"]);
+        assert!(sentence.contains("CPUs 0, 2, 4 and 6"), "{sentence}");
+        let lost_ns = number(&first["loss"], "lost_ns");
+        assert_near(lost_ns as f64, 10e9, 0.02);
+
+        // By itself it finds when the flood was: the scenario has it from 17 s on.
+        let explanation = explained(&flood, &[]);
+        let first = &explanation["findings"][0];
+        assert_eq!(first["theory"], "locked-cpus", "{first}");
+        let from_ns = number(&first["during"], "start");
+        assert!(
+            (16_800_000_000..=17_200_000_000).contains(&from_ns),
+            "{first}"
+        );
+
+        // What DPCs spent their time with, within five standard deviations of so many samples.
+        let inside = rows(first, "Where these CPUs were within them");
+        let modules = list(window, "functions").iter();
+        let modules = sums(modules, "cpu_ns", |row| module(&text(&row["function"])));
+        let all: i64 = modules.values().sum();
+        for row in inside.iter().take(3) {
+            let of_module = modules[&text(&row["module"])];
+            let share = 100.0 * of_module as f64 / all as f64;
+            assert!((real(row, "share") - share).abs() < 2.0, "{row} {share}");
+        }
+    }
+}
+
+/// The module of `module!function`.
+fn module(name: &str) -> String {
+    name.split('!').next().unwrap_or(name).to_owned()
+}
+
+#[test]
+fn traffic_that_is_served_well_locks_no_cpu() {
+    for scenario in ["dpc-flood-no-ids", "dpc-flood-scaled-out"] {
+        let server = Simulated::new(scenario, &[]);
+        let explanation = explained(&server, &[]);
+        assert_eq!(
+            judgement(&explanation, "locked-cpus"),
+            "against",
+            "{scenario}"
+        );
+        let findings = list(&explanation, "findings").iter();
+        for finding in findings.filter(|finding| finding["severity"] != "information") {
+            let sentence = text(&finding["sentence"]);
+            assert!(!sentence.contains("storport.sys"), "{sentence}");
+        }
+    }
+}
+
+/// "Low throughput when copying files": 80 instead of 400 Mb/s, and the processor in cng.sys.
+#[test]
+fn signing_is_named_before_the_flood_that_it_makes() {
+    let copy = Simulated::new("smb-signing-on", &[]);
+    let explanation = explained(&copy, &[]);
+    let first = &explanation["findings"][0];
+    assert_eq!(first["theory"], "smb-security", "{first}");
+    assert_eq!(first["severity"], "problem");
+    let moved = &rows(first, "Data that SMB moved")[0];
+    let received = number(&list(&copy.truth, "flows")[0], "received_bytes");
+    assert_eq!(number(moved, "size_bytes"), received);
+    assert_near(real(moved, "bits_per_second") / 1e6, 80.0, 0.02);
+    let functions = list(copy.window("trace"), "functions").iter();
+    let in_dpcs = functions.filter(|function| function["kind"] == "dpc");
+    let in_dpcs = sums(in_dpcs, "cpu_ns", |row| module(&text(&row["function"])));
+    let share = 100.0 * in_dpcs["cng.sys"] as f64 / in_dpcs.values().sum::<i64>() as f64;
+    let inside = &rows(first, "inside DPCs")[0];
+    assert_eq!(inside["module"], "cng.sys");
+    assert!(
+        (real(inside, "share") - share).abs() < 1.0,
+        "{inside} {share}"
+    );
+    let remedies = list(first, "remedies").iter();
+    let remedies: Vec<String> = remedies.map(|remedy| text(remedy).to_lowercase()).collect();
+    assert!(!remedies.is_empty());
+    assert!(!remedies.iter().any(|remedy| remedy.contains("disable")));
+
+    let copy = Simulated::new("smb-signing-off", &[]);
+    let explanation = explained(&copy, &[]);
+    assert_eq!(judgement(&explanation, "smb-security"), "against");
+    assert_eq!(judgement(&explanation, "locked-cpus"), "against");
+}
+
+/// Microsoft's USB driver and the vendor's: the same interrupts, DPCs of other lengths, none of
+/// which is beyond the limit.
+#[test]
+fn longer_dpcs_are_told_and_no_problem_within_the_limit() {
+    let mut means = Vec::new();
+    for (scenario, driver) in [
+        ("usb-wdf01000", "Wdf01000.sys"),
+        ("usb-amdxhc31", "amdxhc31.sys"),
+    ] {
+        let mouse = Simulated::new(scenario, &[]);
+        let explanation = explained(&mouse, &[]);
+        let mut theories = list(&explanation, "theories").iter();
+        let verdict = theories.find(|verdict| verdict["theory"] == "long-interrupts");
+        let verdict = verdict.unwrap();
+        assert_eq!(verdict["judgement"], "against", "{verdict}");
+        let routines = rows(verdict, "DPCs and service routines");
+        assert_eq!(shown(&routines), told(mouse.window("trace")), "{scenario}");
+        assert_eq!(routines[0]["module"], driver);
+        means.push(real(&routines[0], "mean_ns"));
+    }
+    assert!(means[0] > 2.0 * means[1], "{means:?}");
+}
+
+/// "What Outranks Thread Priority?": i8042prt.sys waits for 700 ms after the machine resumed.
+#[test]
+fn drivers_that_wait_busily_are_named_with_their_time() {
+    let resume = Simulated::new("busy-wait-resume", &[]);
+    let truth = list(&resume.truth, "threads").iter();
+    let truth = truth.filter(|thread| text(&thread["name"]).starts_with("power up "));
+    let truth: BTreeMap<i64, i64> = truth
+        .map(|thread| (number(thread, "thread_id"), number(thread, "cpu_ns")))
+        .collect();
+    let explanation = explained(&resume, &[]);
+    let with_symbols = found(&explanation, "busy-waiting");
+    assert_eq!(with_symbols.len(), 3);
+    assert_eq!(with_symbols[0]["severity"], "problem");
+    let sentence = text(&with_symbols[0]["sentence"]);
+    assert!(
+        sentence.starts_with("i8042prt.sys waited busily for 7"),
+        "{sentence}"
+    );
+    let without = explanation_without_symbols(&resume);
+    let likely = found(&without, "busy-waiting");
+    assert_eq!(likely.len(), 3);
+    for (finding, severity) in with_symbols
+        .iter()
+        .map(|finding| (*finding, "problem"))
+        .chain(likely.iter().map(|finding| (*finding, "warning")))
+    {
+        assert_eq!(finding["severity"], severity);
+        let thread = &rows(finding, "by thread")[0];
+        assert_eq!(thread["process"], "System (4)");
+        let cpu_ns = truth[&number(thread, "thread_id")];
+        // A sample more or less at either end, and 60 µs of other work between two stalls.
+        assert_near(number(thread, "waited_ns") as f64, cpu_ns as f64, 0.02);
+        assert_near(
+            number(&finding["loss"], "lost_ns") as f64,
+            cpu_ns as f64,
+            0.02,
+        );
+    }
+    let likely = text(&likely[0]["sentence"]);
+    assert!(
+        likely.starts_with("i8042prt.sys likely waited busily"),
+        "{likely}"
+    );
+}
+
+fn explanation_without_symbols(trace: &Simulated) -> Value {
+    explanation(&["explain", "--json", &trace.trace])
+}
+
+/// Sleep(1) as PC-Tuning measured it, each with its cause.
+#[test]
+fn short_sleeps_have_the_right_cause() {
+    for (scenario, severity, because) in [
+        ("timer-own", "information", "itself, and has it"),
+        ("timer-foreign", "information", "its own process only"),
+        (
+            "timer-global",
+            "information",
+            "makes requests count for all",
+        ),
+        ("timer-occluded", "warning", "nothing can be seen or heard"),
+    ] {
+        let sleep = Simulated::new(scenario, &[]);
+        let measured = &list(&sleep.truth, "measured")[0];
+        let explanation = explained(&sleep, &[]);
+        let findings = found(&explanation, "timers");
+        let of_it = findings.iter().find(|finding| {
+            let sentence = text(&finding["sentence"]);
+            sentence.starts_with("MeasureSleep.exe") && sentence.contains(because)
+        });
+        let finding = of_it.unwrap_or_else(|| panic!("{scenario}: {findings:#?}"));
+        assert_eq!(finding["severity"], severity, "{scenario}");
+        let sleeps = &rows(finding, "Sleeps shorter")[0];
+        assert_eq!(
+            real(sleeps, "median_ns") as i64,
+            number(measured, "median_ns")
+        );
+        assert_eq!(number(sleeps, "shortest_ns"), number(measured, "min_ns"));
+        // The one under way at the end may be missing.
+        let difference = number(sleeps, "sleeps") - number(measured, "count");
+        assert!(difference.abs() <= 1, "{sleeps} {measured}");
+        let asked = &rows(finding, "What was asked for")[0];
+        assert_eq!(number(asked, "finest_ns"), 500_000);
+    }
+}
+
+#[test]
+fn marks_are_told_and_not_judged() {
+    for (scenario, mark) in [("dscp-marked", 46), ("dscp-bleached", 0)] {
+        let game = Simulated::new(scenario, &[]);
+        let explanation = explained(&game, &[]);
+        let marking = found(&explanation, "packet-marking");
+        assert_eq!(marking.len(), 1);
+        assert_eq!(marking[0]["severity"], "information");
+        let sent = rows(marking[0], "Packets sent");
+        let flow = &list(&game.truth, "flows")[0];
+        let marks = sent
+            .iter()
+            .map(|row| (row["dscp"].to_string(), row["packets"].clone()));
+        let marks = Value::Object(marks.collect());
+        assert_eq!(marks, flow["sent_by_dscp"], "{scenario}");
+        assert_eq!(sent[0]["dscp"], mark);
+        assert!(text(&sent[0]["process"]).starts_with("game.exe"));
+    }
+}
+
+/// "How many RSS Queues do you need?": one CPU for a game, two for many streams.
+#[test]
+fn receiving_is_spread_as_the_flows_are() {
+    for (scenario, cpus) in [("rss-300kbps", vec![1]), ("rss-1gbps", vec![0, 1])] {
+        let game = Simulated::new(scenario, &[]);
+        let explanation = explained(&game, &[]);
+        let spread = found(&explanation, "receive-spread");
+        let by_cpu = rows(spread[0], "by CPU");
+        let mut served: Vec<i64> = by_cpu.iter().map(|row| number(row, "cpu")).collect();
+        served.sort_unstable();
+        assert_eq!(served, cpus, "{scenario}");
+        let flow = &list(&game.truth, "flows")[0];
+        let received = flow["received_by_cpu"].as_object().unwrap();
+        assert_eq!(received.len(), cpus.len());
+
+        let throughput = found(&explanation, "network-throughput");
+        let process = &rows(throughput[0], "by process")[0];
+        assert_eq!(
+            number(process, "received_bytes"),
+            number(flow, "received_bytes")
+        );
+        assert!(text(&process["process"]).starts_with("game.exe"));
+    }
+}
+
+#[test]
+fn a_healthy_desktop_gives_no_alarm() {
+    for seed in ["1", "2", "3"] {
+        let healthy = Simulated::new("healthy", &["--seed", seed]);
+        let explanation = explained(&healthy, &[]);
+        for theory in [
+            "locked-cpus",
+            "long-interrupts",
+            "busy-waiting",
+            "timers",
+            "smb-security",
+            "receive-spread",
+            "network-throughput",
+            "packet-marking",
+        ] {
+            assert_ne!(
+                judgement(&explanation, theory),
+                "for",
+                "{theory}, seed {seed}"
+            );
+        }
+    }
+}

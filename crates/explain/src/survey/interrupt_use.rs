@@ -1,0 +1,297 @@
+//! What DPCs and interrupt service routines had of the CPUs.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+use tables::{InterruptsView, StoreError, Table};
+
+use crate::Case;
+
+/// DPCs and service routines of the whole trace.
+#[derive(Clone, Debug, Default)]
+pub struct InterruptUse {
+    /// By routine, those of most time first.
+    pub routines: Vec<RoutineUse>,
+    /// When CPUs were locked: a second or longer with little else than such routines.
+    pub locked: Vec<Locked>,
+}
+
+/// What a routine had of the CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoutineUse {
+    /// What it is, as in `interrupts`.
+    pub kind: &'static str,
+    /// Its module's row in `images`.
+    pub image_row: Option<u32>,
+    /// Its address.
+    pub routine: u64,
+    /// How often it ran.
+    pub times: i64,
+    /// How long in all, without what interrupted it, in nanoseconds; unknown if it is of every run.
+    pub exclusive_ns: Option<i64>,
+    /// Into how many pieces other routines cut these runs.
+    pub fragments: u64,
+    /// The longest run, with what interrupted it.
+    pub longest_ns: Option<i64>,
+    /// Runs that took longer than [`limit_ns`], without what interrupted them.
+    pub over_limit: i64,
+    /// When the longest ended.
+    pub longest_end_ns: i64,
+    /// Where the longest was.
+    pub longest_cpu: u16,
+}
+
+/// A stretch of time during which a CPU did little else than DPCs and service routines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Locked {
+    /// The CPU.
+    pub cpu: u16,
+    /// When, to a tenth of a second.
+    pub during: Range<i64>,
+}
+
+/// The kinds of routines, as `interrupts` names them.
+const KINDS: [&str; 7] = [
+    "dpc",
+    "threaded_dpc",
+    "timer_dpc",
+    "io_timer",
+    "isr",
+    "msi",
+    "passive_isr",
+];
+
+/// How long Microsoft's guidance lets a routine run: 100 µs a DPC, 25 µs a service routine. None
+/// for routines that run in threads and hold nobody up.
+pub(crate) fn limit_ns(kind: &str) -> Option<i64> {
+    match kind {
+        "dpc" | "timer_dpc" | "io_timer" => Some(100_000),
+        "isr" | "msi" => Some(25_000),
+        _ => None,
+    }
+}
+
+/// The columns that sums by routine need.
+pub(crate) const COLUMNS: [&str; 9] = [
+    "start_ns",
+    "end_ns",
+    "cpu",
+    "kind",
+    "routine",
+    "duration_ns",
+    "exclusive_ns",
+    "fragments",
+    "image_row",
+];
+
+/// Sums by routine.
+#[derive(Default)]
+pub(crate) struct Routines(FxHashMap<(usize, Option<u32>, u64), RoutineUse>);
+
+impl Routines {
+    pub(crate) fn add(&mut self, view: &InterruptsView<'_>, row: usize) {
+        let kind = view.kind.get(row);
+        let Some(kind) = kind.and_then(|kind| KINDS.iter().position(|known| *known == kind)) else {
+            return;
+        };
+        let (image_row, routine) = (view.image_row.get(row), view.routine[row]);
+        let used = self
+            .0
+            .entry((kind, image_row, routine))
+            .or_insert(RoutineUse {
+                kind: KINDS[kind],
+                image_row,
+                routine,
+                times: 0,
+                exclusive_ns: None,
+                fragments: 0,
+                longest_ns: None,
+                over_limit: 0,
+                longest_end_ns: 0,
+                longest_cpu: 0,
+            });
+        used.times += 1;
+        used.fragments += u64::from(view.fragments.get(row).unwrap_or(0));
+        if let Some(ns) = view.exclusive_ns.get(row) {
+            let sum = used.exclusive_ns.get_or_insert(0);
+            *sum = sum.saturating_add(ns);
+            used.over_limit +=
+                i64::from(limit_ns(KINDS[kind]).is_some_and(|limit_ns| ns > limit_ns));
+        }
+        let duration_ns = view.duration_ns.get(row);
+        if duration_ns > used.longest_ns {
+            used.longest_ns = duration_ns;
+            used.longest_end_ns = view.end_ns[row];
+            used.longest_cpu = view.cpu[row];
+        }
+    }
+
+    /// Those of most time first.
+    pub(crate) fn finish(self) -> Vec<RoutineUse> {
+        let mut routines: Vec<RoutineUse> = self.0.into_values().collect();
+        routines.sort_unstable_by_key(|used| {
+            let rest = (used.times, used.routine, used.kind, used.image_row);
+            std::cmp::Reverse((used.exclusive_ns, rest))
+        });
+        routines
+    }
+}
+
+impl InterruptUse {
+    pub(super) const TABLE: Table = Table::Interrupts;
+
+    pub(super) fn read(case: &Case<'_>) -> Result<InterruptUse, StoreError> {
+        let table = case.table(InterruptUse::TABLE)?;
+        let mut routines = Routines::default();
+        let mut cpus: Vec<Tenths> = Vec::new();
+        for batch in case.batches(&table, i64::MIN..i64::MAX, &COLUMNS) {
+            let batch = batch?;
+            let view = InterruptsView::new(&batch)?;
+            for row in 0..view.len() {
+                routines.add(&view, row);
+                let cpu = usize::from(view.cpu[row]);
+                if cpu >= cpus.len() {
+                    cpus.resize_with(cpu + 1, Tenths::default);
+                }
+                let exclusive_ns = view.exclusive_ns.get(row).unwrap_or(0);
+                cpus[cpu].add(view.start_ns.get(row), view.end_ns[row], exclusive_ns);
+            }
+        }
+        let mut locked: Vec<Locked> = (0..)
+            .zip(cpus)
+            .flat_map(|(cpu, tenths)| {
+                let stretches = tenths.locked().into_iter();
+                stretches.map(move |during| Locked { cpu, during })
+            })
+            .collect();
+        locked.sort_by_key(|locked| (locked.during.start, locked.cpu));
+        Ok(InterruptUse {
+            routines: routines.finish(),
+            locked,
+        })
+    }
+}
+
+/// A tenth of a second.
+const TENTH_NS: i64 = 100_000_000;
+
+/// What of a second makes a CPU locked: threads have less than a fifth of it.
+const LOCKED_NS: i64 = 8 * TENTH_NS;
+
+/// What routines had of one CPU, by tenths of seconds.
+#[derive(Default)]
+struct Tenths {
+    /// The tenth that routines ended in, and their time.
+    used: Vec<(i64, i64)>,
+    /// Single routines that lock the CPU.
+    long: Vec<Range<i64>>,
+}
+
+impl Tenths {
+    fn add(&mut self, start_ns: Option<i64>, end_ns: i64, exclusive_ns: i64) {
+        let tenth = end_ns.div_euclid(TENTH_NS);
+        match self.used.last_mut() {
+            Some((last, ns)) if *last == tenth => *ns = ns.saturating_add(exclusive_ns),
+            _ => self.used.push((tenth, exclusive_ns)),
+        }
+        if let Some(start_ns) = start_ns.filter(|_| exclusive_ns >= LOCKED_NS) {
+            self.long.push(start_ns.max(0)..end_ns);
+        }
+    }
+
+    /// The stretches of time of which every second is full, by a second's window that goes from
+    /// tenth to tenth; tenths at their ends that are less than half full are left out.
+    fn locked(self) -> Vec<Range<i64>> {
+        let used = self.used;
+        let (mut first, mut sum) = (0, 0_i64);
+        let mut found: Vec<Range<usize>> = Vec::new();
+        for (place, (tenth, ns)) in used.iter().enumerate() {
+            sum = sum.saturating_add(*ns);
+            while used[first].0 <= tenth.saturating_sub(10) && first < place {
+                sum = sum.saturating_sub(used[first].1);
+                first += 1;
+            }
+            if sum < LOCKED_NS {
+                continue;
+            }
+            match found.last_mut() {
+                Some(last) if first < last.end => last.end = place + 1,
+                _ => found.push(first..place + 1),
+            }
+        }
+        let is_full = |place: &usize| used[*place].1 >= TENTH_NS / 2;
+        let mut stretches: Vec<Range<i64>> = self.long;
+        for mut places in found {
+            let (Some(from), Some(to)) = (places.clone().find(is_full), places.rfind(is_full))
+            else {
+                continue;
+            };
+            let begin = used[from].0.saturating_mul(TENTH_NS);
+            stretches.push(begin..used[to].0.saturating_add(1).saturating_mul(TENTH_NS));
+        }
+        union(stretches)
+    }
+}
+
+/// Ranges of time that overlap or touch as one, in order.
+pub(crate) fn union(mut ranges: Vec<Range<i64>>) -> Vec<Range<i64>> {
+    ranges.sort_unstable_by_key(|range| (range.start, range.end));
+    let mut joined: Vec<Range<i64>> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    /// Routines of 1 ms one after the other, each beginning every so many milliseconds.
+    fn flood(tenths: &mut Tenths, from_ms: i64, to_ms: i64, every_ms: usize) {
+        for ms in (from_ms..to_ms).step_by(every_ms) {
+            tenths.add(Some(ms * MS), (ms + 1) * MS - 1, MS);
+        }
+    }
+
+    #[test]
+    fn a_flood_in_a_long_trace_is_found_with_its_window() {
+        let mut tenths = Tenths::default();
+        flood(&mut tenths, 0, 20_000, 4);
+        flood(&mut tenths, 20_000, 30_000, 1);
+        flood(&mut tenths, 30_000, 60_000, 4);
+        assert_eq!(tenths.locked(), [20_000 * MS..30_000 * MS]);
+    }
+
+    #[test]
+    fn busy_for_less_than_a_second_is_not_locked() {
+        let mut tenths = Tenths::default();
+        flood(&mut tenths, 5_000, 5_700, 1);
+        flood(&mut tenths, 9_000, 9_700, 1);
+        assert_eq!(tenths.locked(), []);
+    }
+
+    #[test]
+    fn one_endless_routine_locks() {
+        let mut tenths = Tenths::default();
+        tenths.add(Some(2_000 * MS), 7_000 * MS, 5_000 * MS);
+        let locked = tenths.locked();
+        assert_eq!(locked.len(), 1);
+        assert_eq!(locked[0].start, 2_000 * MS);
+        assert!(locked[0].end >= 7_000 * MS, "{locked:?}");
+    }
+
+    #[test]
+    fn senseless_times_are_survived() {
+        let mut tenths = Tenths::default();
+        for end_ns in [i64::MIN, -1, 0, i64::MAX] {
+            tenths.add(Some(i64::MIN), end_ns, i64::MAX);
+        }
+        tenths.locked();
+    }
+}

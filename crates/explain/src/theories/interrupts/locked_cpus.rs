@@ -1,0 +1,447 @@
+//! Are CPUs locked by DPCs and service routines?
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+use tables::{CpusView, InterruptsView, SamplesView, StoreError, Table};
+
+use super::{LIMITS, RECORD, by_routine, called, mean_ns, name};
+use crate::survey::{INTERRUPT_COLUMNS, RoutineUse, Routines, union};
+use crate::{
+    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, duration,
+    grouped, listed, percent,
+};
+
+/// CPUs that serve interrupts and hardly any thread.
+pub(crate) struct LockedCpus;
+
+static ABOUT: About = About {
+    id: "locked-cpus",
+    question: "Were CPUs locked by DPCs and interrupt service routines?",
+    tables: &[Table::Interrupts, Table::Samples, Table::Cpus],
+    record: RECORD,
+    sources: &[
+        Source {
+            title: "A backup server flooded by DPCs (four of 24 CPUs locked by DPCs of NDIS)",
+            url: "",
+        },
+        LIMITS,
+        Source {
+            title: "Microsoft: Introduction to Receive Side Scaling",
+            url: "https://learn.microsoft.com/windows-hardware/drivers/network/introduction-to-receive-side-scaling",
+        },
+    ],
+};
+
+/// How many floods are told of.
+const TOLD: usize = 5;
+
+/// A stretch of time during which some CPUs were locked.
+pub(in crate::theories) struct Flood {
+    /// From when until when any of them was.
+    pub(in crate::theories) during: Range<i64>,
+    /// The CPUs.
+    pub(in crate::theories) cpus: Vec<u16>,
+}
+
+impl Flood {
+    pub(in crate::theories) fn lasted_ns(&self) -> i64 {
+        self.during.end.saturating_sub(self.during.start)
+    }
+}
+
+/// When CPUs were locked, CPUs that were so at the same time together. Within the time asked for, if
+/// that is longer than the second that makes a CPU locked; else those at that time.
+pub(in crate::theories) fn floods(case: &Case<'_>) -> Vec<Flood> {
+    let locked = &case.survey.interrupts.locked;
+    let asked = case.asked.during.clone().unwrap_or(i64::MIN..i64::MAX);
+    let clips = asked.end.saturating_sub(asked.start) >= 1_000_000_000;
+    let whole = union(locked.iter().map(|locked| locked.during.clone()).collect());
+    let within = whole
+        .into_iter()
+        .filter(|during| during.start < asked.end && asked.start < during.end);
+    let floods = within.map(|during| {
+        let during = match clips {
+            true => during.start.max(asked.start)..during.end.min(asked.end),
+            false => during,
+        };
+        let overlaps = |other: &Range<i64>| other.start < during.end && during.start < other.end;
+        let mut cpus: Vec<u16> = locked
+            .iter()
+            .filter(|locked| overlaps(&locked.during))
+            .map(|locked| locked.cpu)
+            .collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        Flood { during, cpus }
+    });
+    floods.collect()
+}
+
+impl Theory for LockedCpus {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
+        let used = &case.survey.interrupts.routines;
+        if used.is_empty() {
+            let missing = "the trace holds no DPC and no service routine";
+            return Ok(Outcome::NotRecorded(missing.to_owned()));
+        }
+        let mut floods = floods(case);
+        if floods.is_empty() {
+            let because = "no CPU spent four fifths of any second in DPCs and service routines";
+            let evidence = by_routine(case, "DPCs and service routines", "", used);
+            return Ok(Outcome::Against(because.to_owned(), vec![evidence]));
+        }
+        floods.sort_by_key(|flood| std::cmp::Reverse(flood.lasted_ns()));
+        let found = floods.iter().take(TOLD).map(|flood| found(case, flood));
+        Ok(Outcome::For(found.collect::<Result<_, _>>()?))
+    }
+}
+
+/// Rows of `interrupts` that ended within a range.
+struct Within {
+    routines: Vec<RoutineUse>,
+    /// By CPU: how many, and how long. Those of most time first.
+    cpus: Vec<(u16, i64, i64)>,
+}
+
+impl Within {
+    fn read(case: &Case<'_>, during: &Range<i64>) -> Result<Within, StoreError> {
+        let table = case.table(Table::Interrupts)?;
+        let mut routines = Routines::default();
+        let mut cpus: FxHashMap<u16, (i64, i64)> = FxHashMap::default();
+        for batch in case.batches(&table, during.clone(), &INTERRUPT_COLUMNS) {
+            let batch = batch?;
+            let view = InterruptsView::new(&batch)?;
+            for row in 0..view.len() {
+                if !during.contains(&view.end_ns[row]) {
+                    continue;
+                }
+                routines.add(&view, row);
+                let (count, ns) = cpus.entry(view.cpu[row]).or_default();
+                *count += 1;
+                *ns = ns.saturating_add(view.exclusive_ns.get(row).unwrap_or(0));
+            }
+        }
+        let mut cpus: Vec<(u16, i64, i64)> = cpus
+            .into_iter()
+            .map(|(cpu, (count, ns))| (cpu, count, ns))
+            .collect();
+        cpus.sort_unstable_by_key(|(cpu, _, ns)| (std::cmp::Reverse(*ns), *cpu));
+        Ok(Within {
+            routines: routines.finish(),
+            cpus,
+        })
+    }
+}
+
+fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
+    let Range { start, end } = flood.during;
+    let lasted_ns = flood.lasted_ns();
+    let within = Within::read(case, &flood.during)?;
+    let inside = Inside::read(case, flood)?;
+    let cpus = format!(
+        "{} {}",
+        if flood.cpus.len() == 1 { "CPU" } else { "CPUs" },
+        listed(&flood.cpus)
+    );
+    let of_locked = within
+        .cpus
+        .iter()
+        .filter(|(cpu, ..)| flood.cpus.contains(cpu));
+    let locked_ns: i64 = of_locked.map(|(_, _, ns)| ns).sum();
+    let all_ns = lasted_ns.saturating_mul(flood.cpus.len() as i64);
+    let mut sentence = format!(
+        "{cpus} did little else than DPCs and interrupt service routines from {} to {}: {} of their \
+         time.",
+        duration(start),
+        duration(end),
+        percent(locked_ns, all_ns)
+    );
+    if let Some(first) = within.routines.first() {
+        sentence += &format!(
+            " {} {} of {} took {} of CPU time, {} at a stretch on average.",
+            grouped(first.times.unsigned_abs()),
+            called(first.kind),
+            name(case, first),
+            duration(first.exclusive_ns.unwrap_or(0)),
+            mean_ns(first).map_or("an unknown time".to_owned(), |ns| duration(ns as i64)),
+        );
+    }
+    sentence += &inside.sentence();
+    let how = format!("during which threads had hardly any of {cpus}");
+    let condition = format!(" WHERE end_ns >= {start} AND end_ns < {end}");
+    let title = "DPCs and service routines that ended meanwhile";
+    let routines = by_routine(case, title, &condition, &within.routines);
+    let mut finding = Finding::new(&ABOUT, Severity::Problem, sentence)
+        .costing(lasted_ns, how)
+        .during(flood.during.clone())
+        .with(routines)
+        .with(by_cpu(&within, &flood.during));
+    if let Some(evidence) = inside.evidence(flood) {
+        finding = finding.with(evidence);
+    } else {
+        finding = finding.doubt(
+            "no samples were taken inside these routines: which driver in them takes the time is \
+             not known (record xperf -on PROFILE, WPR keyword SampledProfile)",
+        );
+    }
+    let nodes = Nodes::read(case, flood)?;
+    let idle = within
+        .cpus
+        .iter()
+        .filter(|(cpu, ..)| !flood.cpus.contains(cpu));
+    let busiest_ns = idle.map(|(_, _, ns)| *ns).max();
+    let first = within.routines.first();
+    let is_ndis = first
+        .and_then(|first| case.module_label(first.image_row))
+        .is_some_and(|module| module.eq_ignore_ascii_case("ndis.sys"));
+    finding = finding.with(nodes.evidence(flood));
+    if nodes.cpus() > flood.cpus.len() as i64 {
+        let others = nodes.cpus() - flood.cpus.len() as i64;
+        let most = percent(busiest_ns.unwrap_or(0), lasted_ns);
+        let mut remedy = format!(
+            "Spread the interrupts: none of the {others} other CPUs{} spent more than {most} in such \
+             routines.",
+            match nodes.near() {
+                Some(near) => format!(" ({near} of them on the same NUMA node)"),
+                None => String::new(),
+            }
+        );
+        if is_ndis {
+            remedy += " For a network adapter that is receive side scaling (*RSS, *NumRssQueues, \
+                       *MaxRssProcessors, *RssBaseProcNumber); one connection always stays on one \
+                       CPU.";
+        }
+        finding = finding.remedy(remedy);
+    }
+    if let Some(remedy) = inside.remedy() {
+        finding = finding.remedy(remedy);
+    }
+    Ok(finding.doubt(
+        "whose interrupts may go to which CPU is a setting of the adapter and its driver, which the \
+         trace does not hold",
+    ))
+}
+
+fn by_cpu(within: &Within, during: &Range<i64>) -> Evidence {
+    const SHOWN: usize = 20;
+    let Range { start, end } = during;
+    let lasted_ns = end - start;
+    let columns = [
+        Column::new("cpu", "CPU", Unit::None),
+        Column::new("routines", "routines", Unit::Count),
+        Column::new("exclusive_ns", "time in them", Unit::Duration),
+        Column::new("share", "of the CPU", Unit::Percent),
+    ];
+    let query = format!(
+        "SELECT cpu, count(*) AS routines, sum(exclusive_ns) AS exclusive_ns, 100.0 * \
+         sum(exclusive_ns) / {lasted_ns} AS share FROM interrupts WHERE end_ns >= {start} AND \
+         end_ns < {end} GROUP BY cpu ORDER BY exclusive_ns DESC, cpu LIMIT {SHOWN}"
+    );
+    let mut evidence = Evidence::new("DPCs and service routines by CPU", query, &columns);
+    for (cpu, count, ns) in within.cpus.iter().take(SHOWN) {
+        evidence = evidence.row([
+            Some((*cpu).into()),
+            Some((*count).into()),
+            Some((*ns).into()),
+            Some((100.0 * *ns as f64 / lasted_ns as f64).into()),
+        ]);
+    }
+    evidence
+}
+
+/// Where the locked CPUs were within DPCs and service routines, by samples.
+struct Inside {
+    /// Of modules: row in `images`, name, samples. Those of most samples first.
+    modules: Vec<(Option<u32>, String, i64)>,
+    all: i64,
+}
+
+impl Inside {
+    fn read(case: &Case<'_>, flood: &Flood) -> Result<Inside, StoreError> {
+        let table = case.table(Table::Samples)?;
+        let columns = ["time_ns", "cpu", "image_row", "in_dpc", "in_isr"];
+        let mut samples: FxHashMap<Option<u32>, i64> = FxHashMap::default();
+        for batch in case.batches(&table, flood.during.clone(), &columns) {
+            let batch = batch?;
+            let view = SamplesView::new(&batch)?;
+            for row in 0..view.len() {
+                let is_inside =
+                    view.in_dpc.get(row) == Some(true) || view.in_isr.get(row) == Some(true);
+                if is_inside
+                    && flood.cpus.contains(&view.cpu[row])
+                    && flood.during.contains(&view.time_ns[row])
+                {
+                    *samples.entry(view.image_row.get(row)).or_default() += 1;
+                }
+            }
+        }
+        let mut modules: Vec<(Option<u32>, String, i64)> = samples
+            .into_iter()
+            .map(|(image_row, count)| {
+                let name = case.module_label(image_row).unwrap_or("no known module");
+                (image_row, name.to_owned(), count)
+            })
+            .collect();
+        modules.sort_by_key(|(row, _, count)| {
+            (std::cmp::Reverse(*count), row.map_or(i64::MAX, i64::from))
+        });
+        let all = modules.iter().map(|(_, _, count)| count).sum();
+        Ok(Inside { modules, all })
+    }
+
+    fn sentence(&self) -> String {
+        if self.all == 0 {
+            return String::new();
+        }
+        let shares = self.modules.iter().take(3);
+        let shares =
+            shares.map(|(_, module, count)| format!("{module} {}", percent(*count, self.all)));
+        format!(" Inside them most time went to {}.", listed(shares))
+    }
+
+    fn evidence(&self, flood: &Flood) -> Option<Evidence> {
+        const SHOWN: usize = 12;
+        if self.all == 0 {
+            return None;
+        }
+        let columns = [
+            Column::new("module", "module", Unit::None),
+            Column::new("samples", "samples", Unit::Count),
+            Column::new("share", "share", Unit::Percent),
+        ];
+        let cpus = flood.cpus.iter().map(u16::to_string);
+        let query = format!(
+            "SELECT module(image_row) AS module, count(*) AS samples, 100.0 * count(*) / \
+             sum(count(*)) OVER () AS share FROM samples WHERE (in_dpc OR in_isr) AND cpu IN ({}) \
+             AND time_ns >= {} AND time_ns < {} GROUP BY image_row ORDER BY samples DESC, image_row \
+             LIMIT {SHOWN}",
+            cpus.collect::<Vec<_>>().join(", "),
+            flood.during.start,
+            flood.during.end
+        );
+        let title = "Where these CPUs were within them, by samples";
+        let mut evidence = Evidence::new(title, query, &columns);
+        for (image_row, module, count) in self.modules.iter().take(SHOWN) {
+            evidence = evidence.row([
+                image_row.map(|_| module.as_str().into()),
+                Some((*count).into()),
+                Some((100.0 * *count as f64 / self.all as f64).into()),
+            ]);
+        }
+        Some(evidence)
+    }
+
+    /// What to do about drivers that do not come with Windows and take a tenth or more.
+    fn remedy(&self) -> Option<String> {
+        let is_foreign = |module: &str| {
+            let module = module.to_lowercase();
+            !OF_WINDOWS.contains(&module.as_str())
+        };
+        let foreign: Vec<String> = self
+            .modules
+            .iter()
+            .filter(|(row, module, count)| {
+                row.is_some() && is_foreign(module) && *count * 10 >= self.all
+            })
+            .map(|(_, module, count)| format!("{module} ({})", percent(*count, self.all)))
+            .collect();
+        let names = (!foreign.is_empty()).then(|| listed(foreign))?;
+        Some(format!(
+            "Look at {names}: update, reconfigure or, where nobody uses the product, uninstall it, \
+             one at a time, and record again. Filters of teaming, capture and inspection work inside \
+             each DPC of the network."
+        ))
+    }
+}
+
+/// Modules of Windows that work inside DPCs of devices; others are drivers of somebody else.
+const OF_WINDOWS: [&str; 20] = [
+    "ntoskrnl.exe",
+    "ntkrnlmp.exe",
+    "hal.dll",
+    "ndis.sys",
+    "tcpip.sys",
+    "netio.sys",
+    "fwpkclnt.sys",
+    "wfplwfs.sys",
+    "afd.sys",
+    "srv2.sys",
+    "srvnet.sys",
+    "mrxsmb.sys",
+    "mrxsmb20.sys",
+    "rdbss.sys",
+    "cng.sys",
+    "storport.sys",
+    "classpnp.sys",
+    "usbxhci.sys",
+    "wdf01000.sys",
+    "dxgkrnl.sys",
+];
+
+/// CPUs by NUMA node: how many there are, and how many of them are locked.
+struct Nodes(Vec<(Option<u16>, i64, i64)>);
+
+impl Nodes {
+    fn read(case: &Case<'_>, flood: &Flood) -> Result<Nodes, StoreError> {
+        let table = case.table(Table::Cpus)?;
+        let mut nodes: Vec<(Option<u16>, i64, i64)> = Vec::new();
+        for batch in case.batches(&table, i64::MIN..i64::MAX, &["cpu", "numa_node"]) {
+            let batch = batch?;
+            let view = CpusView::new(&batch)?;
+            for row in 0..view.len() {
+                let node = view.numa_node.get(row);
+                let place = nodes.iter().position(|(known, ..)| *known == node);
+                let place = place.unwrap_or_else(|| {
+                    nodes.push((node, 0, 0));
+                    nodes.len() - 1
+                });
+                nodes[place].1 += 1;
+                nodes[place].2 += i64::from(flood.cpus.contains(&view.cpu[row]));
+            }
+        }
+        nodes.sort_by_key(|(node, ..)| node.map_or(u32::MAX, u32::from));
+        Ok(Nodes(nodes))
+    }
+
+    fn cpus(&self) -> i64 {
+        self.0.iter().map(|(_, cpus, _)| cpus).sum()
+    }
+
+    /// CPUs that are not locked on nodes where some are; of a single node it says nothing.
+    fn near(&self) -> Option<i64> {
+        let locked = self
+            .0
+            .iter()
+            .filter(|(node, _, locked)| node.is_some() && *locked > 0);
+        (self.0.len() > 1).then(|| locked.map(|(_, cpus, locked)| cpus - locked).sum())
+    }
+
+    fn evidence(&self, flood: &Flood) -> Evidence {
+        let columns = [
+            Column::new("numa_node", "NUMA node", Unit::None),
+            Column::new("cpus", "CPUs", Unit::Count),
+            Column::new("locked", "locked", Unit::Count),
+        ];
+        let cpus = flood.cpus.iter().map(u16::to_string);
+        let query = format!(
+            "SELECT numa_node, count(*) AS cpus, sum(CASE WHEN cpu IN ({}) THEN 1 ELSE 0 END) AS \
+             locked FROM cpus GROUP BY numa_node ORDER BY numa_node NULLS LAST LIMIT 20",
+            cpus.collect::<Vec<_>>().join(", ")
+        );
+        let mut evidence = Evidence::new("CPUs that there are", query, &columns);
+        for (node, cpus, locked) in self.0.iter().take(20) {
+            let cells = [
+                node.map(Into::into),
+                Some((*cpus).into()),
+                Some((*locked).into()),
+            ];
+            evidence = evidence.row(cells);
+        }
+        evidence
+    }
+}

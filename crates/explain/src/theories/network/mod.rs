@@ -1,0 +1,164 @@
+//! What the network's traffic costs, how it is marked, and who serves it.
+
+mod marking;
+mod receive_spread;
+mod smb_security;
+mod throughput;
+
+pub(super) use marking::Marking;
+pub(super) use receive_spread::ReceiveSpread;
+pub(super) use smb_security::SmbSecurity;
+pub(super) use throughput::Throughput;
+
+use rustc_hash::FxHashMap;
+use tables::{NetworkView, StoreError, Table};
+
+use crate::Case;
+
+const RECORD: &str = "traffic (xperf -on NETWORKTRACE, WPR keyword NetworkTrace)";
+
+/// A conversation of a process, by what `network` tells of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Flow {
+    process_row: Option<u32>,
+    process_id: u32,
+    transport: &'static str,
+    local_port: u16,
+    /// Its place among the addresses.
+    remote: Option<u32>,
+    remote_port: u16,
+}
+
+/// Its data.
+#[derive(Clone, Copy, Debug, Default)]
+struct Moved {
+    sent_bytes: u64,
+    received_bytes: u64,
+    events: i64,
+    first_ns: i64,
+    last_ns: i64,
+}
+
+/// The data of each flow, of one of the two who tell of it.
+struct Traffic {
+    /// Who tells: `kernel` or `provider`.
+    source: &'static str,
+    flows: FxHashMap<Flow, Moved>,
+    addresses: Vec<String>,
+}
+
+impl Traffic {
+    /// What is told of data sent and received; nothing if nobody tells.
+    fn read(case: &Case<'_>) -> Result<Option<Traffic>, StoreError> {
+        let columns = [
+            "time_ns",
+            "action",
+            "transport",
+            "source",
+            "process_id",
+            "process_row",
+            "size_bytes",
+            "local_port",
+            "remote_address",
+            "remote_port",
+        ];
+        let table = case.table(Table::Network)?;
+        let mut by_source: [FxHashMap<Flow, Moved>; 2] = Default::default();
+        let mut known: FxHashMap<String, u32> = FxHashMap::default();
+        for batch in case.batches(&table, i64::MIN..i64::MAX, &columns) {
+            let batch = batch?;
+            let view = NetworkView::new(&batch)?;
+            for row in 0..view.len() {
+                let is_sent = match view.action.get(row) {
+                    Some("send") => true,
+                    Some("receive") => false,
+                    _ => continue,
+                };
+                let remote = view.remote_address.get(row).map(|address| {
+                    known.get(address).copied().unwrap_or_else(|| {
+                        let place = known.len() as u32;
+                        known.insert(address.to_owned(), place);
+                        place
+                    })
+                });
+                let flow = Flow {
+                    process_row: view.process_row.get(row),
+                    process_id: view.process_id[row],
+                    transport: match view.transport.get(row) {
+                        Some("tcp") => "tcp",
+                        _ => "udp",
+                    },
+                    local_port: view.local_port[row],
+                    remote,
+                    remote_port: view.remote_port[row],
+                };
+                let time_ns = view.time_ns[row];
+                let is_kernel = view.source.get(row) == Some("kernel");
+                let moved = by_source[usize::from(!is_kernel)]
+                    .entry(flow)
+                    .or_insert(Moved {
+                        first_ns: time_ns,
+                        last_ns: time_ns,
+                        ..Moved::default()
+                    });
+                let bytes = u64::from(view.size_bytes[row]);
+                match is_sent {
+                    true => moved.sent_bytes += bytes,
+                    false => moved.received_bytes += bytes,
+                }
+                moved.events += 1;
+                moved.last_ns = time_ns;
+            }
+        }
+        let [kernel, provider] = by_source;
+        let mut addresses: Vec<String> = vec![String::new(); known.len()];
+        for (address, place) in known {
+            addresses[place as usize] = address;
+        }
+        Ok(match (kernel.is_empty(), provider.is_empty()) {
+            (false, _) => Some(Traffic {
+                source: "kernel",
+                flows: kernel,
+                addresses,
+            }),
+            (true, false) => Some(Traffic {
+                source: "provider",
+                flows: provider,
+                addresses,
+            }),
+            (true, true) => None,
+        })
+    }
+}
+
+impl Moved {
+    fn bytes(&self) -> u64 {
+        self.sent_bytes + self.received_bytes
+    }
+
+    /// Adds what another flow moved.
+    fn add(&mut self, other: &Moved) {
+        self.sent_bytes += other.sent_bytes;
+        self.received_bytes += other.received_bytes;
+        self.events += other.events;
+        self.first_ns = self.first_ns.min(other.first_ns);
+        self.last_ns = self.last_ns.max(other.last_ns);
+    }
+
+    fn lasted_ns(&self) -> i64 {
+        self.last_ns.saturating_sub(self.first_ns).max(1)
+    }
+
+    fn bits_per_second(&self) -> f64 {
+        8e9 * self.bytes() as f64 / self.lasted_ns() as f64
+    }
+}
+
+/// Bits per second in words.
+fn rate(bits_per_second: f64) -> String {
+    match bits_per_second {
+        bits if bits < 1e6 => format!("{:.0} kb/s", bits / 1e3),
+        bits if bits < 1e9 => format!("{:.1} Mb/s", bits / 1e6),
+        bits => format!("{:.2} Gb/s", bits / 1e9),
+    }
+}

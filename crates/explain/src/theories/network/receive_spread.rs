@@ -1,0 +1,158 @@
+//! Which CPUs serve the network adapters?
+
+use rustc_hash::FxHashMap;
+use tables::{InterruptsView, StoreError, Table};
+
+use crate::{
+    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, duration,
+    grouped, listed, percent,
+};
+
+/// How the DPCs of network adapters are spread over CPUs.
+pub(crate) struct ReceiveSpread;
+
+static ABOUT: About = About {
+    id: "receive-spread",
+    question: "Did one CPU have to serve the network adapters alone?",
+    tables: &[Table::Interrupts],
+    record: "DPCs (xperf -on DPC+INTERRUPT+LOADER, WPR keywords DPC, Interrupt and Loader)",
+    sources: &[
+        Source {
+            title: "Microsoft: Introduction to Receive Side Scaling",
+            url: "https://learn.microsoft.com/windows-hardware/drivers/network/introduction-to-receive-side-scaling",
+        },
+        Source {
+            title: "PC-Tuning: How many RSS Queues do you need? (300 kb/s: one CPU, 1 Gb/s: two)",
+            url: "",
+        },
+    ],
+};
+
+/// A CPU that serves an adapter alone and has so much of its time to do with it is soon too slow.
+const BUSY_PERCENT: i64 = 50;
+
+impl Theory for ReceiveSpread {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
+        let used = &case.survey.interrupts.routines;
+        if used.is_empty() {
+            let missing = "the trace holds no DPC".to_owned();
+            return Ok(Outcome::NotRecorded(missing));
+        }
+        let is_ndis = |row: &u32| {
+            let module = case.module_label(Some(*row));
+            module.is_some_and(|module| module.eq_ignore_ascii_case("ndis.sys"))
+        };
+        let mut images: Vec<u32> = used.iter().filter_map(|used| used.image_row).collect();
+        images.retain(is_ndis);
+        images.sort_unstable();
+        images.dedup();
+        let cpus = by_cpu(case, &images)?;
+        if cpus.is_empty() {
+            let because = "no DPC was ndis.sys's".to_owned();
+            return Ok(Outcome::Against(because, Vec::new()));
+        }
+        Ok(Outcome::For(vec![found(case, &images, &cpus)]))
+    }
+}
+
+/// DPCs of these images: CPU, how many, how long. The CPU of most time first.
+fn by_cpu(case: &Case<'_>, images: &[u32]) -> Result<Vec<(u16, i64, i64)>, StoreError> {
+    let mut cpus: FxHashMap<u16, (i64, i64)> = FxHashMap::default();
+    if images.is_empty() {
+        return Ok(Vec::new());
+    }
+    let table = case.table(Table::Interrupts)?;
+    let columns = ["cpu", "kind", "exclusive_ns", "image_row"];
+    for batch in case.batches(&table, i64::MIN..i64::MAX, &columns) {
+        let batch = batch?;
+        let view = InterruptsView::new(&batch)?;
+        for row in 0..view.len() {
+            let is_of_them = view
+                .image_row
+                .get(row)
+                .is_some_and(|row| images.contains(&row));
+            if is_of_them && matches!(view.kind.get(row), Some("dpc" | "threaded_dpc")) {
+                let (count, ns) = cpus.entry(view.cpu[row]).or_default();
+                *count += 1;
+                *ns = ns.saturating_add(view.exclusive_ns.get(row).unwrap_or(0));
+            }
+        }
+    }
+    let mut cpus: Vec<(u16, i64, i64)> = cpus
+        .into_iter()
+        .map(|(cpu, (count, ns))| (cpu, count, ns))
+        .collect();
+    cpus.sort_unstable_by_key(|(cpu, _, ns)| (std::cmp::Reverse(*ns), *cpu));
+    Ok(cpus)
+}
+
+fn found(case: &Case<'_>, images: &[u32], cpus: &[(u16, i64, i64)]) -> Finding {
+    const SHOWN: usize = 20;
+    let columns = [
+        Column::new("cpu", "CPU", Unit::None),
+        Column::new("dpcs", "DPCs", Unit::Count),
+        Column::new("exclusive_ns", "CPU time", Unit::Duration),
+        Column::new("all_dpcs", "DPCs of all", Unit::Count),
+        Column::new("all_ns", "CPU time of all", Unit::Duration),
+        Column::new("cpus", "CPUs", Unit::Count),
+    ];
+    let rows: Vec<String> = images.iter().map(u32::to_string).collect();
+    let query = format!(
+        "SELECT cpu, count(*) AS dpcs, sum(exclusive_ns) AS exclusive_ns, sum(count(*)) OVER () AS \
+         all_dpcs, sum(sum(exclusive_ns)) OVER () AS all_ns, count(*) OVER () AS cpus FROM \
+         interrupts WHERE kind IN ('dpc', 'threaded_dpc') AND image_row IN ({}) GROUP BY cpu ORDER \
+         BY exclusive_ns DESC, cpu LIMIT {SHOWN}",
+        rows.join(", ")
+    );
+    let dpcs: i64 = cpus.iter().map(|(_, dpcs, _)| dpcs).sum();
+    let all_ns: i64 = cpus.iter().map(|(.., ns)| ns).sum();
+    let mut evidence = Evidence::new("DPCs of the network by CPU", query, &columns);
+    for (cpu, count, ns) in cpus.iter().take(SHOWN) {
+        evidence = evidence.row([
+            Some((*cpu).into()),
+            Some((*count).into()),
+            Some((*ns).into()),
+            Some(dpcs.into()),
+            Some(all_ns.into()),
+            Some((cpus.len() as u64).into()),
+        ]);
+    }
+    let span_ns = case.survey.span_ns();
+    let numbers = listed(cpus.iter().take(8).map(|(cpu, ..)| cpu));
+    let more = match cpus.len() {
+        0..=8 => String::new(),
+        all => format!(" and {} more", all - 8),
+    };
+    let is_alone = cpus.len() == 1;
+    let (first, _, first_ns) = cpus[0];
+    let sentence = format!(
+        "{} DPCs of ndis.sys took {} of CPU time on {} {numbers}{more}; CPU {first} had {} of it.",
+        grouped(dpcs.unsigned_abs()),
+        duration(all_ns),
+        if is_alone { "CPU" } else { "CPUs" },
+        percent(first_ns, all_ns)
+    );
+    let is_busy = span_ns > 0 && first_ns.saturating_mul(100) / span_ns >= BUSY_PERCENT;
+    let severity = match is_alone && is_busy && case.survey.cpus.len() > 1 {
+        true => Severity::Warning,
+        false => Severity::Information,
+    };
+    let mut finding = Finding::new(&ABOUT, severity, sentence).with(evidence);
+    if severity == Severity::Warning {
+        finding = finding.remedy(
+            "Switch receive side scaling on, or give it more queues and CPUs (*RSS, *NumRssQueues, \
+             *MaxRssProcessors). It spreads conversations: a single one stays on one CPU.",
+        );
+    }
+    if is_alone {
+        finding = finding.doubt(
+            "one CPU is what receive side scaling gives to a single conversation, however many \
+             queues there are; how many there are, and whether it is on, is not in the trace",
+        );
+    }
+    finding
+}
