@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::process::{self, Run};
 use crate::{Outcome, load};
 
-/// Where laglab keeps tables; the benchmark empties it.
+/// Where laglab keeps tables.
 const CACHE: &str = "LAGLAB_CACHE";
 
 const REPORTS: [&[&str]; 3] = [&["dpcisr"], &["cswitch", "--by", "process"], &["cswitch"]];
@@ -41,9 +41,9 @@ pub(crate) fn commands(report: &mut String, laglab: &Path, files: &[PathBuf]) ->
         let megabytes = run.peak_bytes as f64 / 1e6;
         format!("{:.2} s, {megabytes:.0} MB", run.seconds)
     };
-    *report += "\n## Reports on large files\n\nMedian of 3 runs, of one on the larger files; peak resident memory. Without the \
-        cache (3 s and 2 GB are asked for on 1 GiB, 4 GB on the larger ones), then from it (1 s). \
-        `cswitch` alone prints a line of some 400 characters for each of 5 M switches per GiB.\n\n\
+    *report += "\n## Reports on large files\n\nMedian of 3 runs, of one on the larger files; peak \
+        resident memory. Without the cache (3 s and 2 GB are asked for on 1 GiB, 4 GB on the \
+        larger ones), then from it (1 s). `cswitch` alone prints a line of some 400 characters for each of 5 M switches per GiB.\n\n\
         | command | file | without cache | from cache | GB printed |\n|---|---|---|---|---|\n";
     for args in REPORTS {
         let prints_little = args.len() > 1 || args[0] != "cswitch";

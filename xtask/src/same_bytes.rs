@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use crate::command::{self, cargo, root, target};
 use crate::test::WITHOUT_SQL;
@@ -29,9 +30,13 @@ pub(crate) fn on_windows_too(wine: &Wine) -> Result<(), String> {
             let read = |path: &Path| fs::read(path).map_err(|error| fault(path, &error));
             Ok([read(&trace)?, read(&truth)?])
         };
-        let here = written(cargo(&[&["run"][..], &laglab].concat()), "here")?;
-        let there = written(wine.cargo("run", &laglab), "windows")?;
-        if here != there {
+        let (here, there) = thread::scope(|scope| {
+            let here = scope.spawn(|| written(cargo(&[&["run"][..], &laglab].concat()), "here"));
+            let there = written(wine.cargo("run", &laglab), "windows");
+            (here.join(), there)
+        });
+        let here = here.map_err(|_| format!("{name}: simulating it here panicked"))?;
+        if here? != there? {
             return Err(format!(
                 "{name}: the trace or its truth differs between this system and Windows; compare \
                  the files in {}",

@@ -1,215 +1,250 @@
-//! `laglab explain`: figures against the ground truth of real traces, and a written trace whose
-//! answers are known by construction.
+//! `laglab explain`: that its queries give what it shows, that nothing is found where nothing is
+//! wrong, and its figures against the truth of scenarios and real traces.
 
+mod explained;
 mod program;
+mod simulated;
 
-use std::fs::File;
+use std::collections::BTreeMap;
 
-use etl::write::{KernelEvent, Session, Writer};
+use explained::Explained;
 use serde_json::Value;
+use simulated::{Simulated, list, number};
 
 /// Count of a kernel event in the truth of a trace, all versions.
-fn count(truth: &Value, class: &str, opcode: u64) -> u64 {
-    let events = truth["kernel_events"].as_array().unwrap().iter();
+fn count(truth: &Value, class: &str, opcode: u64) -> i64 {
+    let events = list(truth, "kernel_events").iter();
     let of = events.filter(|e| e["cls"] == class && e["opcode"] == opcode);
-    of.map(|e| e["count"].as_u64().unwrap()).sum()
+    of.map(|e| number(e, "count")).sum()
 }
 
+/// The cells of a column of the first evidence that has it.
+fn column(findings: &[&Value], name: &str) -> Vec<Value> {
+    let mut all = findings
+        .iter()
+        .flat_map(|finding| list(finding, "evidence"));
+    let place = |evidence: &Value| {
+        let mut columns = list(evidence, "columns").iter();
+        columns.position(|column| column["name"] == name)
+    };
+    let found = all.find_map(|evidence| Some((evidence, place(evidence)?)));
+    let (evidence, place) = found.unwrap_or_else(|| panic!("no column {name}"));
+    let rows = list(evidence, "rows").iter();
+    rows.map(|row| row[place].clone()).collect()
+}
+
+fn sum(cells: &[Value]) -> i64 {
+    cells.iter().map(|cell| cell.as_i64().unwrap()).sum()
+}
+
+/// Counts that an independent reader made, and that nothing is called a problem which the trace
+/// cannot tell.
 #[test]
-fn counts_equal_the_ground_truth() {
-    let (mut with_samples, mut with_switches, mut with_disk) = (0, 0, 0);
+fn real_traces_are_explained_by_what_is_in_them() {
+    let (mut with_samples, mut with_disk) = (0, 0);
     for (path, truth) in testdata::traces() {
         let name = path.trim_start_matches("etl/");
-        let report = program::json(&["explain", "--json", name]);
-        let explained = &report["explanation"];
+        let explained = Explained::new(name, &[]);
         assert_eq!(
-            report["info"]["trace"]["events"], truth["total_events"],
+            explained.report["info"]["trace"]["events"], truth["total_events"],
             "{name}"
         );
-
-        let number = |value: &Value| value.as_u64().unwrap_or(0);
-        let cpu = &explained["cpu"];
-        let samples = number(&cpu["busy_samples"]) + number(&cpu["idle_samples"]);
-        assert_eq!(samples, count(&truth, "PerfInfo", 46), "{name}: samples");
-        with_samples += u32::from(samples > 0);
-
-        let switches = count(&truth, "Thread", 36);
-        assert_eq!(explained["waits"].is_null(), switches == 0, "{name}");
-        with_switches += u32::from(switches > 0);
-
-        let disk = &explained["disk"];
+        let samples = count(&truth, "PerfInfo", 46);
+        if samples > 0 {
+            let of = explained.of("cpu-use");
+            let found = sum(&column(&of, "busy")) + sum(&column(&of, "idle"));
+            assert_eq!(found, samples, "{name}: samples");
+            with_samples += 1;
+        }
+        if count(&truth, "Thread", 36) == 0 {
+            for theory in ["outranked", "saturation", "quantum", "suspended", "clocks"] {
+                assert_eq!(explained.judgement(theory), "not_recorded", "{name}");
+            }
+        }
+        let requests: i64 = [10, 11, 14]
+            .map(|op| count(&truth, "DiskIo", op))
+            .iter()
+            .sum();
         assert_eq!(
-            number(&disk["reads"]["count"]),
-            count(&truth, "DiskIo", 10),
-            "{name}: reads"
-        );
-        assert_eq!(
-            number(&disk["writes"]["count"]),
-            count(&truth, "DiskIo", 11),
-            "{name}: writes"
-        );
-        assert_eq!(
-            number(&disk["flushes"]["count"]),
-            count(&truth, "DiskIo", 14),
+            explained.judgement("disks") == "not_recorded",
+            requests == 0,
             "{name}"
         );
-        let faults = number(&explained["hard_faults"]["all"]["count"]);
+        with_disk += u32::from(requests > 0);
+        let faults = count(&truth, "PageFault", 32);
         assert_eq!(
-            faults,
-            count(&truth, "PageFault", 32),
-            "{name}: hard faults"
+            explained.judgement("hard-faults") == "not_recorded",
+            faults == 0,
+            "{name}"
         );
-        with_disk += u32::from(!disk.is_null());
+        #[cfg(feature = "sql")]
+        explained.check_queries(&[]);
     }
     assert!(
-        with_samples > 2 && with_switches > 0 && with_disk > 1,
+        with_samples > 2 && with_disk > 1,
         "the data shows too little"
     );
 }
 
-/// What another reader counts in the same trace: samples of threads, or inside a DPC or ISR.
 #[test]
-fn sampled_processes_agree_with_another_readers_dump() {
-    let dump = testdata::bytes("etl/golden/net.4.5.2.x64.baseline.txt");
-    let dump = String::from_utf8_lossy(&dump).into_owned();
-    let counted = dump
-        .lines()
-        .find_map(|l| l.strip_prefix("COUNT Windows Kernel/PerfInfo/Sample:"));
-    let counted: u64 = counted.unwrap().trim().parse().unwrap();
-    let report = program::json(&["explain", "--json", "perfview__net.4.5.2.x64.etl"]);
-    let explained = &report["explanation"];
-    let busy = explained["cpu"]["busy_samples"].as_u64().unwrap();
-    // It also keeps samples of idle threads inside a DPC or ISR.
-    let sampled = &explained["interrupts"]["sampled"];
-    let interrupts = sampled["in_dpc"].as_u64().unwrap() + sampled["in_isr"].as_u64().unwrap();
+fn nothing_is_wrong_where_nothing_is() {
+    for seed in ["1", "2", "3"] {
+        let healthy = Simulated::new("healthy", &["--seed", seed]);
+        let explained = Explained::new(&healthy.trace, &["--symbols", &healthy.symbols]);
+        assert_eq!(explained.complaints(), [""; 0], "seed {seed}");
+        #[cfg(feature = "sql")]
+        explained.check_queries(&["--symbols", &healthy.symbols]);
+    }
+}
+
+/// Units of the program with the focus, and of others.
+#[test]
+fn quanta_are_those_of_the_setting() {
+    for (scenario, with_focus, without, setting) in [
+        ("foreground-boost", 18, 6, "0x2, 0x26"),
+        ("foreground-boost-0x14", 12, 12, "0x14"),
+        ("foreground-boost-0x28", 18, 18, "0x28, 0x29, 0x2A"),
+    ] {
+        let desktop = Simulated::new(scenario, &["--duration", "5s"]);
+        let explained = Explained::new(&desktop.trace, &[]);
+        let of = explained.of("quantum");
+        let (names, units) = (column(&of, "process"), column(&of, "units"));
+        // Of each process the length of most turns, which comes first.
+        let mut seen = BTreeMap::new();
+        for (name, units) in names.iter().zip(&units) {
+            seen.entry(name.as_str().unwrap()).or_insert(units);
+        }
+        let mut compared = 0;
+        for process in list(&desktop.truth["quantum"], "processes") {
+            let (name, id) = (process["name"].as_str().unwrap(), &process["id"]);
+            let told = number(process, "units");
+            assert_eq!(
+                told,
+                if name == "game.exe" {
+                    with_focus
+                } else {
+                    without
+                }
+            );
+            if let Some(units) = seen.get(format!("{name} ({id})").as_str()) {
+                assert_eq!(**units, told, "{scenario}: {process}");
+                compared += 1;
+            }
+        }
+        assert!(compared >= 4, "{scenario}: {compared}");
+        let sentence = of[0]["sentence"].as_str().unwrap();
+        assert!(sentence.contains(setting), "{sentence}");
+        #[cfg(feature = "sql")]
+        explained.check_queries(&[]);
+    }
+}
+
+#[test]
+fn a_freeze_is_found_and_what_it_cost() {
+    let frozen = Simulated::new("frozen", &[]);
+    let moments = list(&frozen.truth, "moments").iter();
+    let at = |what: &str| {
+        let mut of = moments.clone().filter(|moment| moment["what"] == what);
+        number(of.next().unwrap(), "at_ns")
+    };
+    let (froze, thawed) = (at("freeze"), at("thaw"));
+    let thread = &list(&frozen.truth, "watched_threads");
+    let watched = thread
+        .iter()
+        .find(|thread| thread["process"].to_string().contains("Calculator.exe"));
+    let suspended = list(watched.unwrap(), "longest_waits").iter();
+    let suspended = suspended.filter(|wait| wait["reason"].to_string().contains("Suspended"));
+    let lost = suspended
+        .map(|wait| number(wait, "waited_ns"))
+        .max()
+        .unwrap();
+
+    let explained = Explained::new(&frozen.trace, &[]);
+    let first = &explained.findings()[0];
+    assert_eq!(first["theory"], "frozen");
+    assert_eq!(first["severity"], "problem");
+    let evidence = &list(first, "evidence")[0]["rows"][0];
+    // The service that freezes logs it right before, and that it thaws right after.
+    for (cell, truth) in [(1, froze), (2, thawed)] {
+        let off = evidence[cell].as_i64().unwrap() - truth;
+        assert!(off.abs() < 10_000, "{evidence} is {off} ns off");
+    }
+    let cost = number(&first["loss"], "lost_ns");
+    assert!((cost - lost).abs() < 100_000, "{cost}, not {lost}");
+    #[cfg(feature = "sql")]
+    explained.check_queries(&[]);
+}
+
+#[test]
+fn what_is_lost_and_clocks_that_disagree_are_said() {
+    let lost = Simulated::new("lost-events", &[]);
+    let explained = Explained::new(&lost.trace, &[]);
+    let of = explained.of("capture");
+    let (kinds, counts) = (column(&of, "kind"), column(&of, "lost"));
+    let place = kinds.iter().position(|kind| kind == "events_lost").unwrap();
+    assert_eq!(counts[place], lost.truth["events_lost"]);
+    #[cfg(feature = "sql")]
+    explained.check_queries(&[]);
+
+    let clocks = Simulated::new("clock-trouble", &[]);
+    let explained = Explained::new(&clocks.trace, &[]);
+    let of = explained.of("clocks");
+    assert_eq!(of.len(), 1);
+    // Processor 5 is the one that is 20 ms ahead of most.
+    let ahead = column(&of, "ahead_ns");
+    let most = (0..ahead.len()).max_by_key(|row| ahead[*row].as_i64());
+    assert_eq!(column(&of, "readying_cpu")[most.unwrap()], 5);
+    for ns in ahead {
+        assert!(ns.as_i64().unwrap() <= 20_000_000);
+    }
+    #[cfg(feature = "sql")]
+    explained.check_queries(&[]);
+}
+
+#[test]
+fn saturation_is_who_ran_and_when() {
+    let starved = Simulated::new("priority-starved", &[]);
+    let explained = Explained::new(&starved.trace, &[]);
+    let of = explained.of("saturation");
+    assert_eq!(of.len(), 1);
+    // "A renderer keeps all eight processors busy at priority 8 from 1 s to 17 s."
+    let during = &of[0]["during"];
+    let (start, end) = (number(during, "start"), number(during, "end"));
+    assert!((start - 1_000_000_000).abs() < 200_000_000, "{start}");
+    assert!((end - 17_000_000_000).abs() < 200_000_000, "{end}");
     assert!(
-        busy <= counted && counted <= busy + interrupts,
-        "{busy} {counted} {interrupts}"
+        column(&of, "process")[0]
+            .as_str()
+            .unwrap()
+            .starts_with("blender.exe")
     );
-    // The dump's CollectionStart says 10,000 × 100 ns.
-    let interval = explained["cpu"]["sample_interval_ns"].as_i64().unwrap();
-    assert!((interval - 1_000_000).abs() < 5_000, "{interval}");
-    assert_eq!(explained["cpu"]["processes"][0]["name"], "Test.x64.exe");
-}
-
-/// Two CPUs for a second, in ticks of 100 ns. Thread 8 of priority 8 has CPU 0 from 100 to 700 ms;
-/// thread 12 of priority 13 and rank 2 is readied at 200 ms and runs from 700 to 800 ms.
-#[test]
-fn a_written_trace_gives_what_was_written() {
-    const MS: i64 = 10_000;
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let session = Session {
-        processors: 2,
-        os_build: 22_631,
-        ..Session::default()
-    };
-    let mut log = Writer::new(File::create(file.path()).unwrap(), session).unwrap();
-    let mut kernel = |cpu, hook, version, time, payload: &[u8]| {
-        let event = KernelEvent {
-            hook,
-            version,
-            time,
-            thread: None,
-        };
-        log.kernel(cpu, event, payload).unwrap();
-    };
-    let switch = |new: u32, old: u32, priorities: [u8; 2], rank: u8, reason: u8, state: u8| {
-        let mut p = [new, old].map(u32::to_le_bytes).concat();
-        p.extend([priorities[0], priorities[1], rank, 0, reason, 1, state, 0]);
-        p.extend(7u32.to_le_bytes());
-        p.extend((-5i32).to_le_bytes());
-        p
-    };
-    kernel(0, 0x0524, 4, 100 * MS, &switch(8, 0, [8, 0], 1, 0, 2));
-    kernel(1, 0x0532, 2, 200 * MS, &[12, 0, 0, 0, 1, 0, 0, 0]);
-    // A DPC of 300 µs, interrupted by a service routine of 100 µs.
-    let interrupt = |begin: i64, tail: &[u8]| {
-        let mut p = [begin as u64, 0xFFFF_F800_0000_1000]
-            .map(u64::to_le_bytes)
-            .concat();
-        p.extend(tail);
-        p
-    };
-    kernel(
-        1,
-        0x0F43,
-        2,
-        301 * MS + 2_000,
-        &interrupt(301 * MS + 1_000, &[1, 0x31, 0, 0]),
-    );
-    kernel(1, 0x0F44, 2, 301 * MS + 3_000, &interrupt(301 * MS, &[]));
-    kernel(0, 0x0524, 4, 700 * MS, &switch(12, 8, [13, 8], 0, 30, 1));
-    kernel(0, 0x0524, 4, 800 * MS, &switch(8, 12, [8, 13], 2, 6, 5));
-    kernel(0, 0x0524, 4, 1_000 * MS, &switch(0, 8, [0, 8], 0, 6, 5));
-    log.finish().unwrap();
-
-    let report = program::json(&["explain", "--json", file.path().to_str().unwrap()]);
-    let explained = &report["explanation"];
-    let ms = |n: i64| n * 1_000_000;
-    assert_eq!(explained["cpu"]["busy_ns"], ms(900));
-    assert_eq!(explained["cpu"]["unknown_ns"], 0);
-    let waits = &explained["waits"];
-    assert_eq!(waits["known"], 2);
-    // Thread 8 first ran without having been seen before.
-    assert_eq!(waits["unknown"], 1);
-    assert_eq!(waits["total_ns"], ms(600));
-    let longest = &waits["longest"][0];
-    assert_eq!(longest["thread_id"], 12);
-    assert_eq!(longest["ready_ns"], ms(200));
-    assert_eq!(longest["wait_ns"], ms(500));
-    assert_eq!(longest["priority"], 13);
-    assert_eq!(longest["rank"], 2);
-    assert_eq!(longest["readied"], true);
-    assert_eq!(longest["meanwhile"][0]["ran_ns"], ms(500));
-    let second = &waits["longest"][1];
-    assert_eq!(
-        (&second["thread_id"], &second["wait_ns"]),
-        (&8.into(), &ms(100).into())
-    );
-    assert_eq!(second["readied"], false);
-
-    let ranks = &explained["ranks"];
-    assert_eq!(ranks["switch_outs"], 3);
-    assert_eq!(ranks["outranked"], 1);
-    assert_eq!(ranks["highest_rank"], 2);
-    assert_eq!(ranks["quantum_ends"], 1);
-    assert_eq!(ranks["overdrawn"], 3);
-
-    let recorded = &explained["interrupts"]["recorded"];
-    assert_eq!(recorded["dpc"]["count"], 1);
-    assert_eq!(recorded["dpc"]["exclusive_ns"], 200_000);
-    assert_eq!(recorded["dpc"]["longest_ns"], 300_000);
-    assert_eq!(recorded["dpc"]["over_limit"], 1);
-    assert_eq!(recorded["isr"]["exclusive_ns"], 100_000);
-    assert_eq!(recorded["cpus"][0]["cpu"], 1);
-    assert!(explained["disk"].is_null() && explained["modules"].is_null());
+    assert_eq!(column(&of, "priority")[0], 8);
+    #[cfg(feature = "sql")]
+    explained.check_queries(&[]);
 }
 
 #[test]
-fn missing_switches_are_nobodys_time_and_their_waits_are_left_out() {
-    const MS: i64 = 10_000;
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let mut log = Writer::new(File::create(file.path()).unwrap(), Session::default()).unwrap();
-    let mut switch = |ms: i64, new: u32, old: u32, state: u8| {
-        let mut p = [new, old].map(u32::to_le_bytes).concat();
-        p.extend([8, 8, 0, 0, 30, 1, state, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-        let event = KernelEvent {
-            hook: 0x0524,
-            version: 4,
-            time: ms * MS,
-            thread: None,
-        };
-        log.kernel(0, event, &p).unwrap();
-    };
-    switch(100, 12, 8, 1);
-    // Thread 16 cannot have run: the switch to it is missing.
-    switch(300, 8, 16, 1);
-    switch(400, 12, 8, 1);
-    log.finish().unwrap();
-    let report = program::json(&["explain", "--json", file.path().to_str().unwrap()]);
-    let explained = &report["explanation"];
-    assert_eq!(explained["cpu"]["unknown_ns"], 200 * 1_000_000);
-    assert_eq!(explained["cpu"]["busy_ns"], 100 * 1_000_000);
-    // Thread 8's wait lasts over the gap.
-    assert_eq!(explained["waits"]["in_gaps"], 1);
+fn cpu_time_by_process_is_the_truths() {
+    let stall = Simulated::new("rank-stall", &[]);
+    let explained = Explained::new(&stall.trace, &[]);
+    let of = explained.of("cpu-use");
+    let names = column(&of, "process");
+    let times = column(&of, "cpu_ns");
+    assert!(names.len() > 5);
+    for (name, ns) in names.iter().zip(&times) {
+        let name = name.as_str().unwrap();
+        let of_truth = list(&stall.truth, "processes").iter().find(|process| {
+            name == format!("{} ({})", process["name"].as_str().unwrap(), process["id"])
+        });
+        // Switches tell of interrupts too, which the truth leaves out of a process's time.
+        let told = number(of_truth.unwrap(), "cpu_ns");
+        let off = ns.as_i64().unwrap() - told;
+        assert!((0..told / 20).contains(&off), "{name}: {ns}, not {told}");
+    }
+    // It sleeps for about 16 s.
+    let asleep = explained.of("suspended");
+    let silent = sum(&column(&asleep, "silent_ns"));
+    assert!((silent - 15_550_000_000).abs() < 500_000_000, "{silent}");
+    #[cfg(feature = "sql")]
+    explained.check_queries(&[]);
 }

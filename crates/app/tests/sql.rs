@@ -2,6 +2,7 @@
 #![cfg(feature = "sql")]
 
 mod program;
+mod simulated;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -9,6 +10,7 @@ use std::process::Stdio;
 
 use program::{json_lines, laglab, text};
 use serde_json::json;
+use simulated::Simulated;
 
 const TRACE: &str = "filtrace__etw.etl";
 
@@ -170,15 +172,10 @@ fn what_cannot_be_answered_is_said_on_stderr_alone() {
 /// Routines are counted by function as the simulation says that they ran.
 #[test]
 fn functions_have_the_names_of_their_pdbs() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let (trace, store) = (path("usb.etl"), path("store"));
-    let simulate = ["simulate", "usb-wdf01000", "--duration", "200ms"];
-    text(&[&simulate[..], &["-o", &trace, "--symbols", &store]].concat());
-    let truth = std::fs::read_to_string(path("usb.truth.json")).unwrap();
-    let truth: serde_json::Value = serde_json::from_str(&truth).unwrap();
+    let usb = Simulated::new("usb-wdf01000", &["--duration", "200ms"]);
+    let trace = usb.trace.as_str();
     let mut expected = BTreeMap::new();
-    for routine in truth["windows"][0]["routines"].as_array().unwrap() {
+    for routine in usb.truth["windows"][0]["routines"].as_array().unwrap() {
         if routine["cpu"].is_null() {
             let name = routine["routine"].as_str().unwrap().to_owned();
             *expected.entry(name).or_default() += routine["count"].as_u64().unwrap();
@@ -186,7 +183,7 @@ fn functions_have_the_names_of_their_pdbs() {
     }
     let query = "SELECT symbol(image_row, routine) AS function, count(*) AS n FROM interrupts \
                  GROUP BY function";
-    let rows = json_lines(&["sql", "--json", &trace, query, "--symbols", &store]);
+    let rows = json_lines(&["sql", "--json", trace, query, "--symbols", &usb.symbols]);
     let found: BTreeMap<String, u64> = rows
         .iter()
         .map(|row| {
@@ -196,10 +193,11 @@ fn functions_have_the_names_of_their_pdbs() {
         .collect();
     assert_eq!(found, expected);
 
-    let outcome = laglab(&["sql", &trace, query, "--symbols", &path("nowhere")]);
+    let nowhere = format!("{}-nowhere", usb.symbols);
+    let outcome = laglab(&["sql", trace, query, "--symbols", &nowhere]);
     let error = String::from_utf8_lossy(&outcome.stderr).into_owned();
     assert!(error.starts_with("laglab: no symbols of "), "{error}");
-    let outcome = laglab(&["sql", &trace, query, "--symbols", "srv*"]);
+    let outcome = laglab(&["sql", trace, query, "--symbols", "srv*"]);
     let error = String::from_utf8_lossy(&outcome.stderr).into_owned();
     assert!(error.starts_with("laglab: --symbols: "), "{error}");
 }

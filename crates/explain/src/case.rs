@@ -118,22 +118,9 @@ impl<'a> Case<'a> {
 
     /// Rows in `processes` of the processes that the user asks for.
     pub fn rows_of_asked_processes(&self) -> impl Iterator<Item = u32> + '_ {
-        let plain = |name: &str| {
-            let name = name.to_lowercase();
-            name.strip_suffix(".exe").unwrap_or(&name).to_owned()
-        };
-        let asked: Vec<String> = self
-            .asked
-            .processes
-            .iter()
-            .map(|asked| plain(asked))
-            .collect();
-        let is_asked = move |process: Process<'_>| {
-            asked.iter().any(|asked| {
-                process.id.is_some_and(|id| *asked == id.to_string())
-                    || process.name.is_some_and(|name| *asked == plain(name))
-            })
-        };
+        let asked = &self.asked.processes;
+        let is_asked =
+            move |process: Process<'_>| asked.iter().any(|asked| is_called(process, asked));
         let rows = (0..).zip(self.names.processes());
         rows.filter(move |(_, process)| is_asked(*process))
             .map(|(row, _)| row)
@@ -150,4 +137,14 @@ impl<'a> Case<'a> {
             Some(format!("{}+{:#x}", module?, address.checked_sub(base)?))
         })
     }
+}
+
+/// Whether a process is the one that a user means, by its id or file name.
+pub(crate) fn is_called(process: Process<'_>, asked: &str) -> bool {
+    let plain = |name: &str| {
+        let name = name.to_lowercase();
+        name.strip_suffix(".exe").unwrap_or(&name).to_owned()
+    };
+    process.id.is_some_and(|id| asked == id.to_string())
+        || (process.name).is_some_and(|name| plain(asked) == plain(name))
 }

@@ -54,6 +54,8 @@ pub enum Value {
     Integer(i64),
     /// Any other number.
     Real(f64),
+    /// Yes or no.
+    Flag(bool),
     /// Text.
     Text(String),
 }
@@ -128,6 +130,12 @@ impl From<i8> for Value {
 impl From<f64> for Value {
     fn from(number: f64) -> Value {
         Value::Real(number)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(flag: bool) -> Value {
+        Value::Flag(flag)
     }
 }
 

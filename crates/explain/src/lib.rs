@@ -10,6 +10,7 @@
 //!
 //! Times are nanoseconds since the trace's start, as in the tables.
 
+mod between_focus;
 mod case;
 mod engine;
 mod evidence;
@@ -17,17 +18,19 @@ mod finding;
 mod frames;
 mod labels;
 mod machine;
+mod runs;
 mod survey;
 mod theories;
 mod theory;
 mod wording;
 
+pub use between_focus::between_focus;
 pub use case::{Asked, Case, Functions};
 pub use engine::{Explanation, explain};
 pub use evidence::{Column, Evidence, Unit, Value};
 pub use finding::{Finding, Judgement, Loss, Severity, Source, Verdict};
 pub use survey::{
-    CpuUse, InterruptUse, Locked, ProcessUse, RankUse, RoutineUse, Spread, Survey, Wait,
+    CpuUse, InterruptUse, Load, Locked, ProcessUse, RankUse, RoutineUse, Spread, Survey, Wait,
 };
 pub use theory::{About, Outcome, Theory};
 pub(crate) use wording::listed;

@@ -6,7 +6,8 @@ use rustc_hash::FxHashMap;
 
 use crate::column::{Named, Names, Nullable, Text};
 use crate::join::Join;
-use crate::schema::{Rows, table};
+use crate::schema::table;
+use crate::timed::Timed;
 use crate::world::{ThreadFinder, World};
 
 table! {
@@ -133,12 +134,11 @@ impl DiskIo {
 }
 
 /// The starts of requests.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct DiskStarts(Vec<Start>);
+pub(crate) type DiskStarts = Timed<Start>;
 
+/// The start of a request.
 #[derive(Clone, Copy, Debug)]
-struct Start {
-    time_ns: i64,
+pub(crate) struct Start {
     cpu: u16,
     irp: u64,
     thread_id: Option<u32>,
@@ -149,42 +149,13 @@ impl DiskStarts {
     pub(crate) fn push(&mut self, event: &Event<'_>) -> Option<()> {
         let start = DiskStart::read(event.payload(), event.version()?, event.pointer_size())?;
         let logging = event.thread_id().filter(|id| *id != u32::MAX);
-        self.0.push(Start {
-            time_ns: event.time_ns(),
+        let start = Start {
             cpu: event.cpu(),
             irp: start.irp,
             thread_id: start.issuing_thread_id.or(logging),
-        });
+        };
+        self.0.push((event.time_ns(), start));
         Some(())
-    }
-}
-
-impl Rows for DiskStarts {
-    fn sort(&mut self) {
-        self.0.sort_by_key(|start| start.time_ns);
-    }
-
-    fn append(&mut self, mut other: Self) {
-        self.0.append(&mut other.0);
-    }
-
-    fn merge(parts: Vec<Self>) -> Self {
-        let mut all = DiskStarts(parts.into_iter().flat_map(|part| part.0).collect());
-        all.sort();
-        all
-    }
-
-    fn reserve(&mut self, rows: usize) {
-        self.0.reserve(rows);
-    }
-
-    fn rows(&self) -> usize {
-        self.0.len()
-    }
-
-    fn split_off(&mut self, time_ns: i64) -> Self {
-        let at = self.0.partition_point(|start| start.time_ns < time_ns);
-        DiskStarts(self.0.split_off(at))
     }
 }
 
@@ -194,8 +165,8 @@ pub(crate) struct DiskState {
     threads: ThreadFinder,
     /// Starts of this slice, and how many of them are taken.
     pub(crate) starts: DiskStarts,
-    /// Requests under way, by packet.
-    open: FxHashMap<u64, Start>,
+    /// Requests under way and when they started, by packet.
+    open: FxHashMap<u64, (i64, Start)>,
     /// When each disk completed a request last.
     completed_ns: FxHashMap<u32, i64>,
 }
@@ -209,15 +180,15 @@ impl Join for DiskIo {
         let mut starts = starts.into_iter().peekable();
         for row in 0..self.len() {
             let time_ns = self.time_ns[row];
-            while let Some(start) = starts.next_if(|start| start.time_ns <= time_ns) {
-                state.open.insert(start.irp, start);
+            while let Some(start) = starts.next_if(|(start_ns, _)| *start_ns <= time_ns) {
+                state.open.insert(start.1.irp, start);
             }
             let irp = self.irp.get(row);
             let start = irp.and_then(|irp| state.open.remove(&irp));
-            if let Some(start) = start {
-                self.init_ns.set(row, Some(start.time_ns));
+            if let Some((start_ns, start)) = start {
+                self.init_ns.set(row, Some(start_ns));
                 self.duration_ns
-                    .set(row, Some(time_ns.saturating_sub(start.time_ns)));
+                    .set(row, Some(time_ns.saturating_sub(start_ns)));
                 let thread = self.thread_id.get(row).or(start.thread_id);
                 self.thread_id.set(row, thread);
             }
@@ -233,16 +204,13 @@ impl Join for DiskIo {
             let path = key.and_then(|key| world.files.path(key, time_ns));
             self.path.push(path);
             let stack = start.zip(self.thread_id.get(row));
-            self.stack_id.push(
-                stack.and_then(|(start, thread)| {
-                    world.stacks.find(start.time_ns, thread, start.cpu)
-                }),
-            );
+            self.stack_id
+                .push(stack.and_then(|((start_ns, start), thread)| {
+                    world.stacks.find(start_ns, thread, start.cpu)
+                }));
         }
         // Requests that complete in a later slice.
-        for start in starts {
-            state.open.insert(start.irp, start);
-        }
+        state.open.extend(starts.map(|start| (start.1.irp, start)));
         (self.thread_row, self.process_id, self.process_row) =
             state.threads.whose(world, &self.thread_id, &self.time_ns);
     }

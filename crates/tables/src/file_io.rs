@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::column::{Named, Names, Nullable, Text};
 use crate::join::Join;
 use crate::schema::{Rows, table};
+use crate::timed::Timed;
 use crate::world::{ThreadFinder, World};
 
 table! {
@@ -157,17 +158,18 @@ impl FileOperationKind {
 const OPERATION_END: u8 = 76;
 
 /// Begins and ends of operations, that rows are made of.
-#[derive(Debug, Default)]
-pub(crate) struct FileEvents(Vec<(i64, FileEvent)>);
+pub(crate) type FileEvents = Timed<FileEvent>;
 
+/// A begin or an end.
 #[derive(Debug)]
-enum FileEvent {
+pub(crate) enum FileEvent {
     Begin(Begin),
     End(FileEnd),
 }
 
+/// How an operation began.
 #[derive(Debug)]
-struct Begin {
+pub(crate) struct Begin {
     start_ns: i64,
     cpu: u16,
     kind: FileOperationKind,
@@ -240,35 +242,6 @@ impl FileEvents {
         };
         self.0.push((time_ns, FileEvent::Begin(begun)));
         Some(())
-    }
-}
-
-impl Rows for FileEvents {
-    fn sort(&mut self) {
-        self.0.sort_by_key(|(time, _)| *time);
-    }
-
-    fn append(&mut self, mut other: Self) {
-        self.0.append(&mut other.0);
-    }
-
-    fn merge(parts: Vec<Self>) -> Self {
-        let mut all = FileEvents(parts.into_iter().flat_map(|part| part.0).collect());
-        all.sort();
-        all
-    }
-
-    fn reserve(&mut self, rows: usize) {
-        self.0.reserve(rows);
-    }
-
-    fn rows(&self) -> usize {
-        self.0.len()
-    }
-
-    fn split_off(&mut self, time_ns: i64) -> Self {
-        let at = self.0.partition_point(|(time, _)| *time < time_ns);
-        FileEvents(self.0.split_off(at))
     }
 }
 

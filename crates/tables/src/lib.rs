@@ -75,6 +75,7 @@ mod system_config;
 mod tables;
 mod threads;
 mod time;
+mod timed;
 mod timer_requests;
 mod trackers;
 mod unreadable;

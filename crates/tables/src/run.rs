@@ -123,127 +123,94 @@ impl CpuRuns {
         );
         self.cpu.extend(runs.iter().map(|run| run.cpu));
         self.thread_id.extend(runs.iter().map(|run| run.thread_id));
-        self.thread_row
-            .extend(runs.iter().map(|run| run.ids.thread_row));
-        self.process_id
-            .extend(runs.iter().map(|run| run.ids.process_id));
-        self.process_row
-            .extend(runs.iter().map(|run| run.ids.process_row));
+        self.thread_row.extend(runs, |run| run.ids.thread_row);
+        self.process_id.extend(runs, |run| run.ids.process_id);
+        self.process_row.extend(runs, |run| run.ids.process_row);
         self.starts_at_switch
             .extend(runs.iter().map(|run| run.switch_in.is_some()));
         self.ends_at_switch
             .extend(runs.iter().map(|run| run.after.is_some()));
-        self.planned_thread_id
-            .extend(runs.iter().map(|run| run.planned_thread_id()));
+        self.planned_thread_id.extend(runs, Run::planned_thread_id);
         self.previous_out_ns
-            .extend(runs.iter().map(|run| run.before.map(|out| out.time_ns)));
+            .extend(runs, |run| run.before.map(|out| out.time_ns));
         self.readied_ns
-            .extend(runs.iter().map(|run| run.ready.map(|r| r.time_ns)));
-        self.ready_ns.extend(runs.iter().map(|run| run.ready_ns()));
-        self.waits_ns.extend(runs.iter().map(|run| run.waits_ns()));
-        self.since_last_ns
-            .extend(runs.iter().map(|run| run.since_last_ns()));
+            .extend(runs, |run| run.ready.map(|r| r.time_ns));
+        self.ready_ns.extend(runs, Run::ready_ns);
+        self.waits_ns.extend(runs, Run::waits_ns);
+        self.since_last_ns.extend(runs, Run::since_last_ns);
         self.count_waits
             .extend(runs.iter().map(|run| u8::from(run.thread_id != 0)));
         self.ran_unseen
             .extend(runs.iter().map(|run| run.ran_unseen));
-        self.previous_thread_id.extend(
-            runs.iter()
-                .map(|run| run.switch_in.map(|s| s.previous_thread_id)),
-        );
-        self.previous_process_row.extend(
-            runs.iter()
-                .map(|run| run.switch_in.and_then(|s| s.previous_process_row)),
-        );
+        self.previous_thread_id
+            .extend(runs, |run| run.switch_in.map(|s| s.previous_thread_id));
+        self.previous_process_row.extend(runs, |run| {
+            run.switch_in.and_then(|s| s.previous_process_row)
+        });
         self.readying_thread_id
-            .extend(runs.iter().map(|run| run.ready.and_then(|r| r.by)));
-        self.readying_thread_row.extend(
-            runs.iter()
-                .map(|run| run.ready.and_then(|r| r.by_ids.thread_row)),
-        );
-        self.readying_process_id.extend(
-            runs.iter()
-                .map(|run| run.ready.and_then(|r| r.by_ids.process_id)),
-        );
-        self.readying_process_row.extend(
-            runs.iter()
-                .map(|run| run.ready.and_then(|r| r.by_ids.process_row)),
-        );
+            .extend(runs, |run| run.ready.and_then(|r| r.by));
+        self.readying_thread_row
+            .extend(runs, |run| run.ready.and_then(|r| r.by_ids.thread_row));
+        self.readying_process_id
+            .extend(runs, |run| run.ready.and_then(|r| r.by_ids.process_id));
+        self.readying_process_row
+            .extend(runs, |run| run.ready.and_then(|r| r.by_ids.process_row));
         self.readying_cpu
-            .extend(runs.iter().map(|run| run.ready.map(|r| r.cpu)));
+            .extend(runs, |run| run.ready.map(|r| r.cpu));
         self.readied_by_dpc
-            .extend(runs.iter().map(|run| run.ready.map(|r| r.by_dpc)));
+            .extend(runs, |run| run.ready.map(|r| r.by_dpc));
         self.adjust_reason
-            .extend(runs.iter().map(|run| run.ready.map(|r| r.adjust_reason)));
+            .extend(runs, |run| run.ready.map(|r| r.adjust_reason));
         self.adjust_increment
-            .extend(runs.iter().map(|run| run.ready.map(|r| r.adjust_increment)));
-        self.kernel_stack_not_resident.extend(
-            runs.iter()
-                .map(|run| run.ready.map(|r| r.kernel_stack_not_resident)),
-        );
-        self.process_out_of_memory.extend(
-            runs.iter()
-                .map(|run| run.ready.map(|r| r.process_out_of_memory)),
-        );
-        self.direct_switch_attempt.extend(
-            runs.iter()
-                .map(|run| run.ready.map(|r| r.direct_switch_attempt)),
-        );
+            .extend(runs, |run| run.ready.map(|r| r.adjust_increment));
+        self.kernel_stack_not_resident
+            .extend(runs, |run| run.ready.map(|r| r.kernel_stack_not_resident));
+        self.process_out_of_memory
+            .extend(runs, |run| run.ready.map(|r| r.process_out_of_memory));
+        self.direct_switch_attempt
+            .extend(runs, |run| run.ready.map(|r| r.direct_switch_attempt));
         self.priority
-            .extend(runs.iter().map(|run| run.as_planned().map(|s| s.priority)));
-        self.priority_decrement.extend(
-            runs.iter()
-                .map(|run| run.as_planned().and_then(|s| s.priority_decrement)),
-        );
-        self.wait_ticks.extend(
-            runs.iter()
-                .map(|run| run.as_planned().and_then(|s| s.wait_ticks)),
-        );
+            .extend(runs, |run| run.as_planned().map(|s| s.priority));
+        self.priority_decrement.extend(runs, |run| {
+            run.as_planned().and_then(|s| s.priority_decrement)
+        });
+        self.wait_ticks
+            .extend(runs, |run| run.as_planned().and_then(|s| s.wait_ticks));
         self.qos
-            .extend(runs.iter().map(|run| run.as_planned().and_then(|s| s.qos)));
-        self.previous_c_state.extend(
-            runs.iter()
-                .map(|run| run.switch_in.and_then(|s| s.previous_c_state)),
-        );
+            .extend(runs, |run| run.as_planned().and_then(|s| s.qos));
+        self.previous_c_state
+            .extend(runs, |run| run.switch_in.and_then(|s| s.previous_c_state));
         self.priority_out
-            .extend(runs.iter().map(|run| run.after.map(|out| out.priority)));
+            .extend(runs, |run| run.after.map(|out| out.priority));
         self.state_out
-            .extend(runs.iter().map(|run| run.after.map(|out| out.state)));
+            .extend(runs, |run| run.after.map(|out| out.state));
         self.wait_reason_out
-            .extend(runs.iter().map(|run| run.after.map(|out| out.wait_reason)));
+            .extend(runs, |run| run.after.map(|out| out.wait_reason));
         self.wait_mode_out
-            .extend(runs.iter().map(|run| run.after.map(|out| out.wait_mode)));
+            .extend(runs, |run| run.after.map(|out| out.wait_mode));
         self.rank_out
-            .extend(runs.iter().map(|run| run.after.and_then(|out| out.rank)));
-        self.remaining_quantum_out.extend(
-            runs.iter()
-                .map(|run| run.after.and_then(|out| out.remaining_quantum)),
-        );
-        self.ideal_processor.extend(
-            runs.iter()
-                .map(|run| run.after.map(|out| out.ideal_processor)),
-        );
+            .extend(runs, |run| run.after.and_then(|out| out.rank));
+        self.remaining_quantum_out
+            .extend(runs, |run| run.after.and_then(|out| out.remaining_quantum));
+        self.ideal_processor
+            .extend(runs, |run| run.after.map(|out| out.ideal_processor));
         self.previous_priority_out
-            .extend(runs.iter().map(|run| run.before.map(|out| out.priority)));
+            .extend(runs, |run| run.before.map(|out| out.priority));
         self.previous_state
-            .extend(runs.iter().map(|run| run.before.map(|out| out.state)));
+            .extend(runs, |run| run.before.map(|out| out.state));
         self.previous_wait_reason
-            .extend(runs.iter().map(|run| run.before.map(|out| out.wait_reason)));
+            .extend(runs, |run| run.before.map(|out| out.wait_reason));
         self.previous_wait_mode
-            .extend(runs.iter().map(|run| run.before.map(|out| out.wait_mode)));
+            .extend(runs, |run| run.before.map(|out| out.wait_mode));
         self.previous_rank
-            .extend(runs.iter().map(|run| run.before.and_then(|out| out.rank)));
-        self.previous_remaining_quantum.extend(
-            runs.iter()
-                .map(|run| run.before.and_then(|out| out.remaining_quantum)),
-        );
+            .extend(runs, |run| run.before.and_then(|out| out.rank));
+        self.previous_remaining_quantum
+            .extend(runs, |run| run.before.and_then(|out| out.remaining_quantum));
         self.previous_cpu
-            .extend(runs.iter().map(|run| run.before.map(|out| out.cpu)));
-        self.stack_id.extend(
-            runs.iter()
-                .map(|run| run.as_planned().and_then(|s| s.stack_id)),
-        );
+            .extend(runs, |run| run.before.map(|out| out.cpu));
+        self.stack_id
+            .extend(runs, |run| run.as_planned().and_then(|s| s.stack_id));
         self.readying_stack_id
-            .extend(runs.iter().map(|run| run.ready.and_then(|r| r.stack_id)));
+            .extend(runs, |run| run.ready.and_then(|r| r.stack_id));
     }
 }

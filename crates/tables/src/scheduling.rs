@@ -8,8 +8,8 @@ use crate::stack_index::StackCursor;
 use crate::world::{KnownThread, ThreadIds, World};
 use crate::{ContextSwitches, CpuRuns, ReadyThreads};
 
-/// Runs that are put into columns at once: few enough to stay in the CPU's second cache.
-const RUNS_AT_ONCE: usize = 1024;
+/// Runs that are put into columns at once: few enough to stay in the CPU's first cache.
+const RUNS_AT_ONCE: usize = 64;
 
 /// The scheduler's state at the end of a slice of time.
 #[derive(Debug, Default)]

@@ -24,6 +24,7 @@ use crate::watch::Watch;
     laglab explain trace.etl\n  \
     laglab explain trace.etl --process LockApp --evidence\n  \
     laglab explain trace.etl --at 30.4s\n  \
+    laglab explain trace.etl --between-focus explorer LockApp\n  \
     laglab explain kernel.etl user.etl --json | jq '.explanation.findings[0].sentence'")]
 pub(super) struct Args {
     #[command(flatten)]
@@ -46,6 +47,15 @@ pub(super) struct Args {
         help_heading = "What to look at"
     )]
     between: Option<Vec<Moment>>,
+    /// Waits from the moment that process A got the focus until B did
+    #[arg(
+        long,
+        num_args = 2,
+        value_names = ["A", "B"],
+        conflicts_with_all = ["at", "between"],
+        help_heading = "What to look at"
+    )]
+    between_focus: Option<Vec<String>>,
     /// Show the rows that each finding rests on, and the query that gives them
     #[arg(long)]
     evidence: bool,
@@ -98,6 +108,16 @@ fn explanation(args: &Args, tables: &TraceTables) -> Result<Explanation, Failure
 
 /// The time asked for, in nanoseconds since the trace's start.
 fn during(args: &Args, tables: &TraceTables) -> Result<Option<Range<i64>>, Failure> {
+    if let Some([from, to]) = args.between_focus.as_deref() {
+        let between =
+            tables.watched(|options| explain::between_focus(&tables.store, from, to, options))?;
+        return between.map(Some).ok_or_else(|| {
+            Failure::Input(format!(
+                "--between-focus: nothing tells that {to} got the focus after {from} did (laglab \
+                 focuschange shows who had it)"
+            ))
+        });
+    }
     let clock = tables.store.trace().clock();
     let since_start = |moment: &Moment| moment.since_start(clock);
     if let Some(at) = &args.at {
@@ -143,7 +163,7 @@ fn write(out: &mut dyn Write, report: &Report, with_evidence: bool) -> io::Resul
     {
         output::heading(out, "Nothing that costs time was found")?;
     }
-    write_judged(out, &report.explanation.theories)?;
+    write_judged(out, &report.explanation)?;
     write_capture(out, &report.info)
 }
 
@@ -269,15 +289,21 @@ fn shown(value: &Value, unit: Unit) -> String {
         (Value::Real(ns), Unit::Duration) => duration(*ns as i64),
         (Value::Integer(number), _) => number.to_string(),
         (Value::Real(number), _) => format!("{number:.3}"),
+        (Value::Flag(flag), _) => if *flag { "yes" } else { "no" }.to_owned(),
         (Value::Text(text), _) => text.clone(),
     }
 }
 
-/// What each theory said of the trace.
-fn write_judged(out: &mut dyn Write, theories: &[Verdict]) -> io::Result<()> {
-    let others: Vec<&Verdict> = theories
+/// What theories said that found nothing.
+fn write_judged(out: &mut dyn Write, explanation: &Explanation) -> io::Result<()> {
+    let found = |verdict: &Verdict| {
+        let mut findings = explanation.findings.iter();
+        findings.any(|finding| finding.theory == verdict.theory)
+    };
+    let others: Vec<&Verdict> = explanation
+        .theories
         .iter()
-        .filter(|verdict| verdict.judgement != Judgement::For)
+        .filter(|verdict| !found(verdict))
         .collect();
     if others.is_empty() {
         return Ok(());

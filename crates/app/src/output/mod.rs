@@ -19,8 +19,8 @@ pub(crate) fn for_people() -> impl Write {
 }
 
 /// Standard output for programs.
-pub(crate) fn for_programs() -> impl Write {
-    BufWriter::with_capacity(1 << 16, io::stdout().lock())
+pub(crate) fn for_programs() -> impl Write + Send {
+    BufWriter::with_capacity(1 << 16, io::stdout())
 }
 
 /// Writes `value` as indented JSON.

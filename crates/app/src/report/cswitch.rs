@@ -1,8 +1,6 @@
 //! `laglab cswitch`: who ran where, from when to when, and why not sooner.
 
-use std::collections::HashMap;
-
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tables::{CpuRunsView, Table};
 
 use super::process_filter::ProcessFilter;
@@ -172,25 +170,28 @@ impl CSwitch {
         ];
         let table = CPU_RUNS.of(trace)?;
         let wanted = self.processes.wanted(&trace.names);
-        let mut before: HashMap<u16, Ended> = HashMap::new();
+        let mut before: FxHashMap<u16, Ended> = FxHashMap::default();
         out.table(&SWITCHES)?;
         // Runs are sorted by their end, but asked for by their begin: any later one may be wanted.
         for batch in batches(&table, trace.range.start..i64::MAX, &COLUMNS) {
             let batch = batch?;
             let view = CpuRunsView::new(&batch)?;
-            for row in 0..view.len() {
+            let ended = |row: usize| Ended {
+                end_ns: view.end_ns[row],
+                cpu_ns: view.cpu_ns[row],
+                priority: view.priority_out.get(row),
+                state: view.state_out.get(row),
+                wait_reason: view.wait_reason_out.get(row),
+                wait_mode: view.wait_mode_out.get(row),
+                ideal_processor: view.ideal_processor.get(row),
+                remaining_quantum: view.remaining_quantum_out.get(row),
+            };
+            let before: Vec<Option<Ended>> = (0..view.len())
+                .map(|row| before.insert(view.cpu[row], ended(row)))
+                .collect();
+            out.rows(0..view.len(), |row, lines| {
                 let (start, end, cpu) = (view.start_ns[row], view.end_ns[row], view.cpu[row]);
-                let ended = Ended {
-                    end_ns: end,
-                    cpu_ns: view.cpu_ns[row],
-                    priority: view.priority_out.get(row),
-                    state: view.state_out.get(row),
-                    wait_reason: view.wait_reason_out.get(row),
-                    wait_mode: view.wait_mode_out.get(row),
-                    ideal_processor: view.ideal_processor.get(row),
-                    remaining_quantum: view.remaining_quantum_out.get(row),
-                };
-                let old = before.insert(cpu, ended).filter(|old| old.end_ns == start);
+                let old = before[row].filter(|old| old.end_ns == start);
                 let process = (view.process_row.get(row), view.process_id.get(row));
                 let is_wanted = view.starts_at_switch.get(row) == Some(true)
                     && trace.range.contains(&start)
@@ -198,7 +199,7 @@ impl CSwitch {
                     && (self.thread.is_empty() || self.thread.contains(&view.thread_id[row]))
                     && (self.cpu.is_empty() || self.cpu.contains(&cpu));
                 if !is_wanted {
-                    continue;
+                    return Ok(());
                 }
                 let previous = view.previous_thread_id.get(row);
                 // The idle thread's process is known without a row.
@@ -245,8 +246,8 @@ impl CSwitch {
                     state(view.state_out.get(row)),
                     wait_reason(view.wait_reason_out.get(row)),
                 ];
-                out.row("CSwitch", &values)?;
-            }
+                lines.row("CSwitch", &values)
+            })?;
         }
         Ok(())
     }
@@ -264,7 +265,7 @@ impl CSwitch {
         let table = CPU_RUNS.of(trace)?;
         let span = trace.span(&[&table]);
         let wanted = self.processes.wanted(&trace.names);
-        let mut cpus: std::collections::HashSet<u16> = (0..trace.processors()).collect();
+        let mut cpus: FxHashSet<u16> = (0..trace.processors()).collect();
         let mut sums: FxHashMap<Key, Sum> = FxHashMap::default();
         let columns = [
             "start_ns",

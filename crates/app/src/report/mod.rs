@@ -25,10 +25,11 @@ mod writer;
 
 use std::ops::Range;
 
+use arrow_array::Array;
 use tables::{CpuRunsView, Identities, StoredTable, Table};
 
-use self::recorded::batches;
 use crate::cli::{self, Failure, TraceTables};
+use crate::watch;
 pub(crate) use range::TimeRange;
 pub(crate) use writer::Writer;
 
@@ -78,9 +79,14 @@ impl Recording {
     pub(crate) fn say_if_switches_are_missing(&self) -> Result<(), Failure> {
         let runs = self.tables.table(Table::CpuRuns)?;
         let (mut count, mut ns) = (0_u64, 0_i64);
-        let columns = ["end_ns", "cpu_ns", "planned_thread_id"];
-        for batch in batches(&runs, self.range.clone(), &columns) {
-            let batch = batch?;
+        for chunk in runs.chunks_within(self.range.clone()) {
+            watch::check()?;
+            // Of most traces no switch is doubtful, and then nothing more is read.
+            let planned = runs.read(chunk, &["planned_thread_id"])?;
+            if planned.column(0).null_count() == planned.num_rows() {
+                continue;
+            }
+            let batch = runs.read(chunk, &["end_ns", "cpu_ns", "planned_thread_id"])?;
             let view = CpuRunsView::new(&batch)?;
             for row in 0..view.len() {
                 let is_doubtful = view.planned_thread_id.get(row).is_some();

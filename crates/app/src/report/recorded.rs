@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
+use rayon::prelude::*;
 use tables::{StoredTable, Table};
 
 use super::Recording;
@@ -48,14 +49,20 @@ impl Recorded {
 }
 
 /// The columns named of those chunks of a table that hold rows of a time range; they may hold
-/// others too.
+/// others too. Threads read as many side by side as there are.
 pub(crate) fn batches<'t>(
     table: &'t StoredTable,
     range: Range<i64>,
     columns: &'t [&str],
 ) -> impl Iterator<Item = Result<RecordBatch, Failure>> + 't {
-    table.chunks_within(range).map(|chunk| {
-        watch::check()?;
-        Ok(table.read(chunk, columns)?)
+    let chunks = table.chunks_within(range);
+    let at_once = rayon::current_num_threads();
+    chunks.clone().step_by(at_once).flat_map(move |from| {
+        let read = |chunk: usize| {
+            watch::check()?;
+            Ok(table.read(chunk, columns)?)
+        };
+        let some = from..chunks.end.min(from + at_once);
+        some.into_par_iter().map(read).collect::<Vec<_>>()
     })
 }

@@ -6,6 +6,9 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
+use std::ops::Range;
+
+use rayon::prelude::*;
 
 use tables::Process;
 
@@ -142,16 +145,31 @@ impl<'a> Value<'a> {
 
 /// Writes a report.
 pub(crate) struct Writer {
-    sink: Sink,
+    out: Box<dyn Write + Send>,
+    lines: Lines,
+    /// Lines that threads make side by side.
+    parts: Vec<Lines>,
+}
+
+/// Lines that are not written yet.
+pub(crate) struct Lines {
     layout: Option<&'static Layout>,
-    line: Vec<u8>,
+    sink: Sink,
+    /// A field of CSV.
+    field: Vec<u8>,
 }
 
 enum Sink {
-    Text(Box<dyn Write>),
-    Json(Box<dyn Write>),
-    Csv(Box<csv::Writer<Box<dyn Write>>>),
+    Text(Vec<u8>),
+    Json(Vec<u8>),
+    Csv(Box<csv::Writer<Vec<u8>>>),
 }
+
+/// Lines are written when they are so many bytes.
+const BYTES_AT_ONCE: usize = 1 << 16;
+
+/// Rows that a thread makes lines of at once.
+const ROWS_AT_ONCE: usize = 1 << 10;
 
 /// Width of the labels that lines of text begin with.
 const LABEL_WIDTH: usize = 23;
@@ -162,35 +180,122 @@ const ID_WIDTH: usize = 4;
 impl Writer {
     /// Writes to standard output.
     pub(crate) fn new(format: Format) -> Writer {
-        let out: Box<dyn Write> = Box::new(output::for_programs());
         Writer {
-            sink: match format {
-                Format::Text => Sink::Text(out),
-                Format::Json => Sink::Json(out),
-                Format::Csv => Sink::Csv(Box::new(csv::Writer::from_writer(out))),
-            },
-            layout: None,
-            line: Vec::with_capacity(512),
+            out: Box::new(output::for_programs()),
+            lines: Lines::new(format),
+            parts: Vec::new(),
         }
     }
 
     /// Where a report that has a layout of its own writes its text; `None` if CSV or JSON is
     /// wanted.
     pub(crate) fn page(&mut self) -> Option<&mut dyn Write> {
-        match &mut self.sink {
-            Sink::Text(out) => Some(out),
+        match &mut self.lines.sink {
+            Sink::Text(page) => Some(page),
             Sink::Json(_) | Sink::Csv(_) => None,
         }
     }
 
     /// Whether several tables can be written.
     pub(crate) fn holds_several(&self) -> bool {
-        !matches!(self.sink, Sink::Csv(_))
+        self.lines.format() != Format::Csv
     }
 
     /// Begins a table.
     pub(crate) fn table(&mut self, layout: &'static Layout) -> io::Result<()> {
-        self.layout = Some(layout);
+        self.lines.layout = Some(layout);
+        self.lines.headings(layout)
+    }
+
+    /// Writes a row of the table; one value per column.
+    pub(crate) fn row<const N: usize>(
+        &mut self,
+        label: &str,
+        values: &[Value<'_>; N],
+    ) -> io::Result<()> {
+        self.lines.row(label, values)?;
+        match self.lines.len() {
+            ..BYTES_AT_ONCE => Ok(()),
+            _ => self.lines.write_to(&mut self.out),
+        }
+    }
+
+    /// Writes many rows, in the order of their numbers; `make` adds the line of one, if it is to
+    /// have one. Threads make them side by side.
+    pub(crate) fn rows(
+        &mut self,
+        numbers: Range<usize>,
+        make: impl Fn(usize, &mut Lines) -> io::Result<()> + Sync,
+    ) -> io::Result<()> {
+        let (format, layout) = (self.lines.format(), self.lines.layout);
+        // Some for each thread, since not all are equally quick.
+        let parts = 4 * rayon::current_num_threads();
+        self.parts.resize_with(parts, || Lines::new(format));
+        self.lines.write_to(&mut self.out)?;
+        for begin in numbers.clone().step_by(parts * ROWS_AT_ONCE) {
+            let parts = self.parts.par_iter_mut().enumerate();
+            parts.try_for_each(|(part, lines)| {
+                lines.layout = layout;
+                let from = begin + part * ROWS_AT_ONCE;
+                let to = numbers.end.min(from + ROWS_AT_ONCE);
+                (from..to).try_for_each(|number| make(number, lines))
+            })?;
+            let mut parts = self.parts.iter_mut();
+            parts.try_for_each(|lines| lines.write_to(&mut self.out))?;
+        }
+        Ok(())
+    }
+
+    /// Writes all that is still held back.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        self.lines.write_to(&mut self.out)?;
+        self.out.flush()
+    }
+}
+
+impl Lines {
+    fn new(format: Format) -> Lines {
+        Lines {
+            layout: None,
+            sink: Sink::new(format),
+            field: Vec::new(),
+        }
+    }
+
+    fn format(&self) -> Format {
+        match self.sink {
+            Sink::Text(_) => Format::Text,
+            Sink::Json(_) => Format::Json,
+            Sink::Csv(_) => Format::Csv,
+        }
+    }
+
+    /// How many bytes they are; of CSV, about.
+    fn len(&self) -> usize {
+        match &self.sink {
+            Sink::Text(lines) | Sink::Json(lines) => lines.len(),
+            Sink::Csv(lines) => lines.get_ref().len(),
+        }
+    }
+
+    /// Writes them.
+    fn write_to(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        match &mut self.sink {
+            Sink::Text(lines) | Sink::Json(lines) => {
+                out.write_all(lines)?;
+                lines.clear();
+            }
+            Sink::Csv(lines) => {
+                lines.flush()?;
+                out.write_all(lines.get_ref())?;
+                self.sink = Sink::new(Format::Csv);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the headings of a table, if the format has such.
+    fn headings(&mut self, layout: &Layout) -> io::Result<()> {
         match &mut self.sink {
             Sink::Json(_) => Ok(()),
             Sink::Csv(out) => {
@@ -208,25 +313,24 @@ impl Writer {
                 }
                 out.write_record(None::<&[u8]>).map_err(csv_error)
             }
-            Sink::Text(out) => {
-                let line = &mut self.line;
-                line.clear();
+            Sink::Text(lines) => {
+                let start = lines.len();
                 if layout.labelled {
-                    push_right(line, LABEL_WIDTH, b"Event");
+                    push_right(lines, LABEL_WIDTH, b"Event");
                 }
                 for column in layout.columns {
                     if let Some(heading) = column.heading {
-                        separate(line);
-                        push_right(line, column.width, heading.as_bytes());
+                        separate(lines, start);
+                        push_right(lines, column.width, heading.as_bytes());
                     }
                 }
-                line.push(b'\n');
-                out.write_all(line)
+                lines.push(b'\n');
+                Ok(())
             }
         }
     }
 
-    /// Writes a row of the table; one value per column.
+    /// Adds the line of a row; one value per column.
     pub(crate) fn row<const N: usize>(
         &mut self,
         label: &str,
@@ -237,47 +341,46 @@ impl Writer {
         };
         debug_assert_eq!(layout.columns.len(), N, "{}", layout.name);
         let cells = layout.columns.iter().zip(values);
-        let line = &mut self.line;
-        line.clear();
         match &mut self.sink {
-            Sink::Text(out) => {
+            Sink::Text(lines) => {
+                let start = lines.len();
                 if layout.labelled {
-                    push_right(line, LABEL_WIDTH, label.as_bytes());
+                    push_right(lines, LABEL_WIDTH, label.as_bytes());
                 }
                 for (column, value) in cells {
                     if column.heading.is_some() {
-                        separate(line);
-                        value.push_text(line, column.width);
+                        separate(lines, start);
+                        value.push_text(lines, column.width);
                     }
                 }
-                line.push(b'\n');
-                out.write_all(line)
+                lines.push(b'\n');
+                Ok(())
             }
-            Sink::Json(out) => {
-                line.extend_from_slice(b"{\"table\":\"");
-                line.extend_from_slice(layout.name.as_bytes());
-                line.push(b'"');
+            Sink::Json(lines) => {
+                lines.extend_from_slice(b"{\"table\":\"");
+                lines.extend_from_slice(layout.name.as_bytes());
+                lines.push(b'"');
                 for (column, value) in cells {
                     let Some(name) = column.name else { continue };
                     if !column.is_process {
-                        push_key(line, name, "");
-                        value.push_json(line)?;
+                        push_key(lines, name, "");
+                        value.push_json(lines)?;
                         continue;
                     }
                     let (id, name_of) = value.id_and_name();
-                    push_key(line, name, "process_id");
-                    id.push_json(line)?;
-                    push_key(line, name, "process_name");
-                    name_of.push_json(line)?;
+                    push_key(lines, name, "process_id");
+                    id.push_json(lines)?;
+                    push_key(lines, name, "process_name");
+                    name_of.push_json(lines)?;
                 }
-                line.extend_from_slice(b"}\n");
-                out.write_all(line)
+                lines.extend_from_slice(b"}\n");
+                Ok(())
             }
-            Sink::Csv(out) => {
+            Sink::Csv(lines) => {
                 let mut field = |value: &Value<'_>| -> io::Result<()> {
-                    line.clear();
-                    value.push_csv(line);
-                    out.write_field(&*line).map_err(csv_error)
+                    self.field.clear();
+                    value.push_csv(&mut self.field);
+                    lines.write_field(&self.field).map_err(csv_error)
                 };
                 for (column, value) in cells {
                     if column.name.is_none() {
@@ -291,16 +394,18 @@ impl Writer {
                         field(value)?;
                     }
                 }
-                out.write_record(None::<&[u8]>).map_err(csv_error)
+                lines.write_record(None::<&[u8]>).map_err(csv_error)
             }
         }
     }
+}
 
-    /// Writes all that is still held back.
-    pub(crate) fn finish(&mut self) -> io::Result<()> {
-        match &mut self.sink {
-            Sink::Text(out) | Sink::Json(out) => out.flush(),
-            Sink::Csv(out) => out.flush(),
+impl Sink {
+    fn new(format: Format) -> Sink {
+        match format {
+            Format::Text => Sink::Text(Vec::new()),
+            Format::Json => Sink::Json(Vec::new()),
+            Format::Csv => Sink::Csv(Box::new(csv::Writer::from_writer(Vec::new()))),
         }
     }
 }
@@ -394,21 +499,24 @@ fn push_key(line: &mut Vec<u8>, name: &str, rest: &str) {
     line.extend_from_slice(b"\":");
 }
 
-/// Separates a cell from the one before it, if there is one.
-fn separate(line: &mut Vec<u8>) {
-    if !line.is_empty() {
+/// Separates a cell from the one before it, if there is one in the line that begins at `start`.
+fn separate(line: &mut Vec<u8>, start: usize) {
+    if line.len() > start {
         line.extend_from_slice(b", ");
     }
 }
 
 /// Adds text with blanks before it up to the width.
 fn push_right(line: &mut Vec<u8>, width: usize, text: &[u8]) {
-    // A copy of some constant bytes costs less than filling.
-    const BLANKS: [u8; 64] = [b' '; 64];
+    // A copy of a fixed number of bytes costs less than filling as many as are needed.
+    const BLANKS: [u8; 32] = [b' '; 32];
     let blanks = width.saturating_sub(text.len());
-    match BLANKS.get(..blanks) {
-        Some(blanks) => line.extend_from_slice(blanks),
-        None => line.resize(line.len() + blanks, b' '),
+    if blanks <= BLANKS.len() {
+        let start = line.len();
+        line.extend_from_slice(&BLANKS);
+        line.truncate(start + blanks);
+    } else {
+        line.resize(line.len() + blanks, b' ');
     }
     line.extend_from_slice(text);
 }

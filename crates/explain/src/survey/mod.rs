@@ -1,6 +1,7 @@
 //! What more than one theory needs, summed up in one pass over the runs of threads.
 
 mod interrupt_use;
+mod load;
 mod longest_waits;
 mod ranks;
 mod spread;
@@ -13,6 +14,7 @@ use tables::{CpuRunsView, StoreError, Table};
 use crate::Case;
 pub(crate) use interrupt_use::{COLUMNS as INTERRUPT_COLUMNS, Routines, limit_ns, union};
 pub use interrupt_use::{InterruptUse, Locked, RoutineUse};
+pub use load::Load;
 use longest_waits::LongestWaits;
 pub use longest_waits::Wait;
 pub use ranks::RankUse;
@@ -33,6 +35,8 @@ pub struct Survey {
     /// Time that threads of each priority ran, from 0 to 31, idle threads left out; of runs whose
     /// priority is known.
     pub priorities_ns: [i64; 32],
+    /// How busy the CPUs were over time.
+    pub load: Load,
     /// Use by process and rank, of ranks other than 0.
     pub ranks: Vec<RankUse>,
     /// Runs whose rank is known.
@@ -43,6 +47,8 @@ pub struct Survey {
     pub longest_waits: Vec<Wait>,
     /// Runs that began when another thread was announced: switches before them are missing.
     pub contradictions: u64,
+    /// How long these runs were, in nanoseconds.
+    pub contradicted_ns: i64,
     /// What DPCs and service routines had of the CPUs.
     pub interrupts: InterruptUse,
     /// Whether events of threads made ready are in the trace: without them only the waits of threads
@@ -98,6 +104,9 @@ impl Survey {
             interrupts: InterruptUse::read(case)?,
             ..Survey::default()
         };
+        let chunks = runs.chunks();
+        let ends = chunks.first().zip(chunks.last());
+        let mut load = Load::new(ends.map_or(0..0, |(first, last)| first.first.min(0)..last.last));
         let mut uses = UseOfCpus::new(case.names.process_rows());
         let mut ranks = Ranks::default();
         let mut longest = LongestWaits::new(case);
@@ -108,9 +117,14 @@ impl Survey {
             for row in 0..view.len() {
                 first = first.min(view.start_ns[row]);
                 last = last.max(view.end_ns[row]);
-                survey.contradictions += u64::from(view.planned_thread_id.get(row).is_some());
+                if view.planned_thread_id.get(row).is_some() {
+                    survey.contradictions += 1;
+                    survey.contradicted_ns =
+                        survey.contradicted_ns.saturating_add(view.cpu_ns[row]);
+                }
             }
             uses.add(&view);
+            load.add(&view);
             ranks.add(&view);
             longest.add(&view);
             survey.ready_waits.add(&view);
@@ -120,6 +134,7 @@ impl Survey {
             false => 0..0,
         };
         (survey.cpus, survey.processes, survey.priorities_ns) = uses.finish();
+        survey.load = load;
         (survey.ranks, survey.runs_with_rank) = ranks.finish();
         survey.longest_waits = longest.finish();
         Ok(survey)

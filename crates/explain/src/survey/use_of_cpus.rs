@@ -20,6 +20,8 @@ pub struct ProcessUse {
     pub cpu_ns: i64,
     /// How often.
     pub runs: u64,
+    /// How many of its waits for a CPU are known.
+    pub known_waits: u64,
     /// How long its threads were ready and had no CPU, as far as is known.
     pub ready_ns: i64,
     /// The longest of these waits.
@@ -67,6 +69,7 @@ impl UseOfCpus {
             process.cpu_ns = process.cpu_ns.saturating_add(cpu_ns);
             process.runs += 1;
             if let Some(ready_ns) = runs.ready_ns.get(row) {
+                process.known_waits += 1;
                 process.ready_ns = process.ready_ns.saturating_add(ready_ns);
                 process.longest_ready_ns = process.longest_ready_ns.max(ready_ns);
             }

@@ -1,23 +1,43 @@
-//! The theories, a file each.
+//! The theories, a file or folder each.
 
 mod busy_waiting;
+mod capture;
+mod clocks;
+mod cpu_use;
+mod disks;
+mod freezes;
 mod interrupts;
+mod long_waits;
 mod network;
 mod outranked;
+mod paging;
+mod quantum;
+mod saturation;
+mod suspension;
 mod timers;
 
 use crate::Theory;
 
 /// All theories.
 pub(crate) static THEORIES: &[&dyn Theory] = &[
+    &long_waits::LongWaits,
     &outranked::Outranked,
     // Before what it explains: the same time may be lost by both.
     &network::SmbSecurity,
     &interrupts::LockedCpus,
     &interrupts::LongRoutines,
     &busy_waiting::BusyWaiting,
+    &freezes::Freezes,
+    &saturation::Saturation,
+    &quantum::Quantum,
     &timers::Timers,
     &network::ReceiveSpread,
     &network::Throughput,
     &network::Marking,
+    &cpu_use::CpuUse,
+    &suspension::Suspension,
+    &paging::Paging,
+    &disks::Disks,
+    &clocks::Clocks,
+    &capture::Capture,
 ];

@@ -65,6 +65,15 @@ impl Bits {
         self.bytes.extend_from_slice(&bits.to_le_bytes()[..bytes]);
     }
 
+    /// Adds so many rows, word by word; `bit` is asked for each, counted from 0.
+    fn extend_with(&mut self, rows: usize, bit: impl Fn(usize) -> bool) {
+        for first in (0..rows).step_by(64) {
+            let count = (rows - first).min(64);
+            let word = (0..count).fold(0, |word, at| word | u64::from(bit(first + at)) << at);
+            self.extend(word, count);
+        }
+    }
+
     /// Gives every row its own bit.
     #[cold]
     fn spread(&mut self) {
@@ -105,11 +114,7 @@ impl Bits {
         {
             (gathered.len, gathered.all) = (order.len(), all);
         } else {
-            order.chunks(64).for_each(|places| {
-                let bits = (0..).zip(places.iter().map(row));
-                let word = bits.fold(0, |word, (at, bit)| word | u64::from(bit) << at);
-                gathered.extend(word, places.len());
-            });
+            gathered.extend_with(order.len(), |at| row(&order[at]));
         }
         gathered
     }
@@ -125,13 +130,13 @@ impl Bits {
         } else if self.bytes.is_empty() && other.bytes.is_empty() && self.all == other.all {
             self.len += other.len;
         } else {
-            (0..other.len).for_each(|row| self.push(other.get(row)));
+            self.extend_with(other.len, |row| other.get(row));
         }
     }
 
     pub(super) fn split_off(&mut self, at: usize) -> Bits {
         let mut tail = Bits::default();
-        (at..self.len).for_each(|row| tail.push(self.get(row)));
+        tail.extend_with(self.len.saturating_sub(at), |row| self.get(at + row));
         self.len = at.min(self.len);
         if !self.bytes.is_empty() {
             self.bytes.truncate(self.len.div_ceil(8));

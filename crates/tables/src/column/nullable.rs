@@ -32,8 +32,23 @@ impl<T: Copy + Default> Nullable<T> {
         self.known.push(value.is_some());
     }
 
+    /// Adds what `value` tells of each of the rows.
+    pub(crate) fn extend<R>(&mut self, rows: &[R], value: impl Fn(&R) -> Option<T>) {
+        // 64 at a time, so that what is known of them is one word.
+        for rows in rows.chunks(64) {
+            let known = (0..).zip(rows).fold(0, |word, (at, row)| {
+                word | u64::from(value(row).is_some()) << at
+            });
+            if known != 0 || !self.values.is_empty() {
+                self.store_values();
+                let values = rows.iter().map(|row| value(row).unwrap_or_default());
+                self.values.extend(values);
+            }
+            self.known.extend(known, rows.len());
+        }
+    }
+
     /// Gives every row a value.
-    #[cold]
     fn store_values(&mut self) {
         self.values.resize(self.known.len(), T::default());
     }
@@ -76,35 +91,8 @@ impl<T: Copy + Default> Nullable<T> {
 impl<T: Copy + Default> FromIterator<Option<T>> for Nullable<T> {
     fn from_iter<I: IntoIterator<Item = Option<T>>>(rows: I) -> Self {
         let mut column = Nullable::default();
-        column.extend(rows);
+        rows.into_iter().for_each(|row| column.push(row));
         column
-    }
-}
-
-impl<T: Copy + Default> Extend<Option<T>> for Nullable<T> {
-    fn extend<I: IntoIterator<Item = Option<T>>>(&mut self, rows: I) {
-        let mut rows = rows.into_iter();
-        loop {
-            // 64 at a time, so that what is known of them is one word.
-            let stored = self.values.len();
-            let (mut word, mut count) = (0, 0);
-            for row in rows.by_ref().take(64) {
-                self.values.push(row.unwrap_or_default());
-                word |= u64::from(row.is_some()) << count;
-                count += 1;
-            }
-            if stored < self.known.len() || stored == 0 && word == 0 {
-                let values: Vec<T> = self.values.drain(stored..).collect();
-                if word != 0 {
-                    self.store_values();
-                    self.values.extend(values);
-                }
-            }
-            self.known.extend(word, count);
-            if count < 64 {
-                return;
-            }
-        }
     }
 }
 
@@ -169,8 +157,10 @@ impl<T: Primitive + Default> Column for Nullable<T> {
         T::Arrow::DATA_TYPE
     }
 
-    fn into_array(mut self) -> ArrayRef {
-        self.store_values();
+    fn into_array(self) -> ArrayRef {
+        if self.values.is_empty() {
+            return Arc::new(PrimitiveArray::<T::Arrow>::new_null(self.len()));
+        }
         let values: ScalarBuffer<T> = self.values.into();
         let nulls = self.known.into_nulls();
         Arc::new(PrimitiveArray::<T::Arrow>::new(values, nulls))
@@ -189,8 +179,10 @@ impl Column for Nullable<bool> {
         DataType::Boolean
     }
 
-    fn into_array(mut self) -> ArrayRef {
-        self.store_values();
+    fn into_array(self) -> ArrayRef {
+        if self.values.is_empty() {
+            return Arc::new(BooleanArray::new_null(self.len()));
+        }
         let nulls = self.known.into_nulls();
         Arc::new(BooleanArray::new(self.values.into(), nulls))
     }
@@ -241,7 +233,7 @@ mod tests {
             rows.iter().for_each(|row| pushed.push(*row));
             for at in [0, length / 3, length] {
                 let mut head: Nullable<u16> = rows[..at].iter().copied().collect();
-                head.extend(rows[at..].iter().copied());
+                head.extend(&rows[at..], |row| *row);
                 assert_eq!(head.iter().collect::<Vec<_>>(), rows);
                 let mut tail = head.split_off(at);
                 assert_eq!(head.iter().collect::<Vec<_>>(), rows[..at]);

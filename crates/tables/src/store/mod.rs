@@ -3,6 +3,7 @@
 mod cache_folder;
 mod error;
 mod given_files;
+mod packing;
 mod shelf;
 mod stored_table;
 mod table_file;

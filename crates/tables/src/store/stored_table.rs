@@ -63,7 +63,7 @@ impl StoredTable {
         from..to.max(from)
     }
 
-    /// Reads the named columns of a chunk, in the order of the table. Numbers and text are not
+    /// Reads the named columns of a chunk, in the order of the table. Text is not
     /// copied: the batch takes over what was read.
     ///
     /// # Errors

@@ -4,94 +4,78 @@ use std::io::Write;
 
 use tables::{InputView, MarksView, Table};
 
-use super::packets::Packets;
 use super::proto::DebugAnnotation;
-use super::tracks::{Category, Instant, Place, Tracks};
-use super::{moment, number, text};
+use super::tracks::{Category, Instant, Place};
+use super::{Drawing, moment, number, text};
 use crate::cli::Failure;
-use crate::export::part::Part;
 use crate::export::roster::Roster;
 
-/// Writes what the user did.
-///
-/// # Errors
-/// If the table cannot be read or the packets not be written.
-pub(super) fn write_input<W: Write>(
-    part: &Part<'_>,
-    roster: &Roster,
-    tracks: &mut Tracks,
-    out: &mut Packets<W>,
-) -> Result<(), Failure> {
-    let columns = [
-        "time_ns",
-        "kind",
-        "key_code",
-        "key",
-        "button",
-        "message",
-        "process_row",
-    ];
-    for batch in part.rows(Table::Input, &columns)? {
-        let batch = batch?;
-        let view = InputView::new(&batch)?;
-        for row in 0..batch.num_rows() {
-            let message = view.message.get(row);
-            // Only of a message is it the process that the input was for; of the others it is
-            // whoever listened.
-            let process_row = message.and(view.process_row.get(row));
-            let button = view.button.get(row).and_then(|n| u64::try_from(n).ok());
-            let details = [
-                view.key.get(row).map(|key| text("key", key)),
-                view.key_code.get(row).map(|n| number("key code", n.into())),
-                button.map(|n| number("button", n)),
-                message.map(|n| number("message", n.into())),
-                process(roster, process_row),
-            ];
-            let instant = Instant {
-                place: Place::Input,
-                category: Category::Input,
-                name: view.kind.get(row).unwrap_or_default(),
-                time_ns: moment(view.time_ns[row]),
-                details: details.into_iter().flatten().collect(),
-            };
-            tracks.write_instant(instant, out)?;
+impl<W: Write> Drawing<'_, W> {
+    /// Writes what the user did.
+    pub(super) fn write_input(&mut self) -> Result<(), Failure> {
+        let columns = [
+            "time_ns",
+            "kind",
+            "key_code",
+            "key",
+            "button",
+            "message",
+            "process_row",
+        ];
+        for batch in self.part.rows(Table::Input, &columns)? {
+            let batch = batch?;
+            let view = InputView::new(&batch)?;
+            for row in 0..batch.num_rows() {
+                let message = view.message.get(row);
+                // Only of a message is it the process that the input was for; of the others it is
+                // whoever listened.
+                let process_row = message.and(view.process_row.get(row));
+                let button = view.button.get(row).and_then(|n| u64::try_from(n).ok());
+                let details = [
+                    view.key.get(row).map(|key| text("key", key)),
+                    view.key_code.get(row).map(|n| number("key code", n.into())),
+                    button.map(|n| number("button", n)),
+                    message.map(|n| number("message", n.into())),
+                    process(&self.roster, process_row),
+                ];
+                let instant = Instant {
+                    place: Place::Input,
+                    category: Category::Input,
+                    name: view.kind.get(row).unwrap_or_default(),
+                    time_ns: moment(view.time_ns[row]),
+                    details: details.into_iter().flatten().collect(),
+                };
+                self.tracks.write_instant(instant, &mut self.out)?;
+            }
         }
+        Ok(())
     }
-    Ok(())
-}
 
-/// Writes what programs and people wrote into the trace.
-///
-/// # Errors
-/// If the table cannot be read or the packets not be written.
-pub(super) fn write_marks<W: Write>(
-    part: &Part<'_>,
-    roster: &Roster,
-    tracks: &mut Tracks,
-    out: &mut Packets<W>,
-) -> Result<(), Failure> {
-    let columns = ["time_ns", "source", "text", "data", "process_row"];
-    for batch in part.rows(Table::Marks, &columns)? {
-        let batch = batch?;
-        let view = MarksView::new(&batch)?;
-        for row in 0..batch.num_rows() {
-            let label = view.text.get(row).filter(|text| !text.is_empty());
-            let details = [
-                view.source.get(row).map(|source| text("source", source)),
-                view.data.get(row).map(|data| text("data", data)),
-                process(roster, view.process_row.get(row)),
-            ];
-            let instant = Instant {
-                place: Place::Marks,
-                category: Category::Mark,
-                name: label.unwrap_or("mark"),
-                time_ns: moment(view.time_ns[row]),
-                details: details.into_iter().flatten().collect(),
-            };
-            tracks.write_instant(instant, out)?;
+    /// Writes what programs and people wrote into the trace.
+    pub(super) fn write_marks(&mut self) -> Result<(), Failure> {
+        let columns = ["time_ns", "source", "text", "data", "process_row"];
+        for batch in self.part.rows(Table::Marks, &columns)? {
+            let batch = batch?;
+            let view = MarksView::new(&batch)?;
+            for row in 0..batch.num_rows() {
+                let label = view.text.get(row).filter(|text| !text.is_empty());
+                let details = [
+                    view.source.get(row).map(|source| text("source", source)),
+                    view.data.get(row).map(|data| text("data", data)),
+                    process(&self.roster, view.process_row.get(row)),
+                ];
+                let instant = Instant {
+                    place: Place::Marks,
+                    category: Category::Mark,
+                    name: label.unwrap_or("mark"),
+                    time_ns: moment(view.time_ns[row]),
+                    details: details.into_iter().flatten().collect(),
+                };
+                self.tracks.write_instant(instant, &mut self.out)?;
+            }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Names the process in that row.

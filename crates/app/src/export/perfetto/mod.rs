@@ -45,22 +45,34 @@ pub(crate) const TABLES: [Table; 12] = [
 /// # Errors
 /// If a table cannot be read or the file not be written.
 pub(crate) fn write(part: &Part<'_>, out: impl Write) -> Result<u64, Failure> {
-    let roster = Roster::read(part)?;
-    let mut out = Packets::new(BufWriter::with_capacity(1 << 16, out), &Category::NAMES)?;
-    write_clock(part, &mut out)?;
-    write_roster(&roster, &mut out)?;
-    scheduling::write_switches(part, &roster, &mut out)?;
-    scheduling::write_wakers(part, &roster, &mut out)?;
-    let mut tracks = Tracks::default();
-    write_interrupts(part, &mut tracks, &mut out)?;
-    write_disks(part, &roster, &mut tracks, &mut out)?;
-    write_hard_faults(part, &roster, &mut tracks, &mut out)?;
-    states::write_focus(part, &roster, &mut tracks, &mut out)?;
-    states::write_freezes(part, &roster, &mut tracks, &mut out)?;
-    instants::write_input(part, &roster, &mut tracks, &mut out)?;
-    instants::write_marks(part, &roster, &mut tracks, &mut out)?;
-    out.finish()?;
-    Ok(tracks.left_out)
+    let mut drawing = Drawing {
+        part,
+        roster: Roster::read(part)?,
+        tracks: Tracks::default(),
+        out: Packets::new(BufWriter::with_capacity(1 << 16, out), &Category::NAMES)?,
+    };
+    drawing.write_clock()?;
+    drawing.write_roster()?;
+    drawing.write_switches()?;
+    drawing.write_wakers()?;
+    drawing.write_interrupts()?;
+    drawing.write_disks()?;
+    drawing.write_hard_faults()?;
+    drawing.write_focus()?;
+    drawing.write_freezes()?;
+    drawing.write_input()?;
+    drawing.write_marks()?;
+    drawing.out.finish()?;
+    Ok(drawing.tracks.left_out)
+}
+
+/// A file under way. Its methods write a kind of thing each, and fail if its table cannot be read
+/// or the file not be written.
+struct Drawing<'a, W> {
+    part: &'a Part<'a>,
+    roster: Roster,
+    tracks: Tracks,
+    out: Packets<W>,
 }
 
 /// A moment on Perfetto's time line, which has none before the trace's start.
@@ -68,62 +80,167 @@ fn moment(time_ns: i64) -> u64 {
     time_ns.max(0).unsigned_abs()
 }
 
-/// Says which time of day the trace's start was.
-fn write_clock<W: Write>(part: &Part<'_>, out: &mut Packets<W>) -> Result<(), Failure> {
-    let clock = part.trace().clock();
-    let Ok(start) = u64::try_from(clock.to_unix_ns(clock.from_ns(0))) else {
-        return Ok(());
-    };
-    let clocks = [(CLOCK_BOOTTIME, 0), (CLOCK_REALTIME, start)];
-    let clocks = clocks.map(|(clock, timestamp)| Clock {
-        clock_id: Some(clock),
-        timestamp: Some(timestamp),
-    });
-    out.write(&TracePacket {
-        timestamp: Some(0),
-        clock_snapshot: Some(ClockSnapshot {
-            clocks: clocks.into(),
-            primary_trace_clock: Some(CLOCK_BOOTTIME),
-        }),
-        ..TracePacket::default()
-    })?;
-    Ok(())
-}
+impl<W: Write> Drawing<'_, W> {
+    /// Says which time of day the trace's start was.
+    fn write_clock(&mut self) -> Result<(), Failure> {
+        let clock = self.part.trace().clock();
+        let Ok(start) = u64::try_from(clock.to_unix_ns(clock.from_ns(0))) else {
+            return Ok(());
+        };
+        let clocks = [(CLOCK_BOOTTIME, 0), (CLOCK_REALTIME, start)];
+        let clocks = clocks.map(|(clock, timestamp)| Clock {
+            clock_id: Some(clock),
+            timestamp: Some(timestamp),
+        });
+        self.out.write(&TracePacket {
+            timestamp: Some(0),
+            clock_snapshot: Some(ClockSnapshot {
+                clocks: clocks.into(),
+                primary_trace_clock: Some(CLOCK_BOOTTIME),
+            }),
+            ..TracePacket::default()
+        })?;
+        Ok(())
+    }
 
-/// Names processes and threads. Those whose id another had before get one of their own, for
-/// Perfetto takes all that have one id for the same.
-fn write_roster<W: Write>(roster: &Roster, out: &mut Packets<W>) -> Result<(), Failure> {
-    let processes = roster.processes.iter().filter(|p| p.process_id != 0);
-    let processes = processes.map(|process| TreeProcess {
-        pid: Some(process.unique_id as i32),
-        ppid: Some(process.parent_id as i32),
-        // Perfetto takes the first of several words for the name, whatever is in it.
-        cmdline: vec![
-            renamed(&process.name, process.process_id, process.unique_id),
-            arguments(process).to_owned(),
-        ],
-        process_start_from_boot: process.start_ns.map(moment),
-    });
-    let threads = roster.threads.iter().filter(|t| t.thread_id != 0);
-    let threads = threads.map(|thread| {
-        let process = thread.process_row.map(|row| &roster.processes[row]);
-        let name = thread.name.as_deref().unwrap_or_default();
-        let name = renamed(name, thread.thread_id, thread.unique_id);
-        TreeThread {
-            tid: Some(thread.unique_id as i32),
-            name: Some(name).filter(|name| !name.is_empty()),
-            tgid: Some(process.map_or(thread.process_id, |process| process.unique_id) as i32),
+    /// Names processes and threads. Those whose id another had before get one of their own, for
+    /// Perfetto takes all that have one id for the same.
+    fn write_roster(&mut self) -> Result<(), Failure> {
+        let processes = self.roster.processes.iter().filter(|p| p.process_id != 0);
+        let processes = processes.map(|process| TreeProcess {
+            pid: Some(process.unique_id as i32),
+            ppid: Some(process.parent_id as i32),
+            // Perfetto takes the first of several words for the name, whatever is in it.
+            cmdline: vec![
+                renamed(&process.name, process.process_id, process.unique_id),
+                arguments(process).to_owned(),
+            ],
+            process_start_from_boot: process.start_ns.map(moment),
+        });
+        let threads = self.roster.threads.iter().filter(|t| t.thread_id != 0);
+        let threads = threads.map(|thread| {
+            let process = thread.process_row.map(|row| &self.roster.processes[row]);
+            let name = thread.name.as_deref().unwrap_or_default();
+            let name = renamed(name, thread.thread_id, thread.unique_id);
+            TreeThread {
+                tid: Some(thread.unique_id as i32),
+                name: Some(name).filter(|name| !name.is_empty()),
+                tgid: Some(process.map_or(thread.process_id, |process| process.unique_id) as i32),
+            }
+        });
+        self.out.write(&TracePacket {
+            timestamp: Some(0),
+            process_tree: Some(ProcessTree {
+                processes: processes.collect(),
+                threads: threads.collect(),
+            }),
+            ..TracePacket::default()
+        })?;
+        Ok(())
+    }
+
+    fn write_interrupts(&mut self) -> Result<(), Failure> {
+        let modules = Modules::read(self.part)?;
+        let columns = ["start_ns", "end_ns", "cpu", "kind", "routine", "image_row"];
+        for batch in self.part.rows(Table::Interrupts, &columns)? {
+            let batch = batch?;
+            let view = InterruptsView::new(&batch)?;
+            let mut slices = Vec::with_capacity(batch.num_rows());
+            for row in 0..batch.num_rows() {
+                // One that began nobody knows when has no place on a time line.
+                let Some(start_ns) = view.start_ns.get(row) else {
+                    continue;
+                };
+                let kind = view.kind.get(row).unwrap_or_default();
+                let routine = modules.place(view.image_row.get(row), view.routine[row]);
+                slices.push(Slice {
+                    place: match kind {
+                        "threaded_dpc" | "passive_isr" => Place::InterruptThreads(view.cpu[row]),
+                        _ => Place::Interrupts(view.cpu[row]),
+                    },
+                    category: Category::Interrupt,
+                    name: self.out.name(&format!("{kind} {routine}"))?,
+                    start_ns: moment(start_ns),
+                    end_ns: moment(view.end_ns[row]),
+                    details: Vec::new(),
+                });
+            }
+            self.tracks.write(slices, &mut self.out)?;
         }
-    });
-    out.write(&TracePacket {
-        timestamp: Some(0),
-        process_tree: Some(ProcessTree {
-            processes: processes.collect(),
-            threads: threads.collect(),
-        }),
-        ..TracePacket::default()
-    })?;
-    Ok(())
+        Ok(())
+    }
+
+    fn write_disks(&mut self) -> Result<(), Failure> {
+        let columns = [
+            "init_ns",
+            "kind",
+            "disk",
+            "offset_bytes",
+            "size_bytes",
+            "thread_row",
+            "path",
+        ];
+        for batch in self.part.rows(Table::DiskIo, &columns)? {
+            let batch = batch?;
+            let view = DiskIoView::new(&batch)?;
+            let mut slices = Vec::with_capacity(batch.num_rows());
+            for row in 0..batch.num_rows() {
+                let Some(init_ns) = view.init_ns.get(row) else {
+                    continue;
+                };
+                let kind = view.kind.get(row).unwrap_or_default();
+                let process = view.thread_row.get(row);
+                let process = process.and_then(|row| self.roster.process_of(row));
+                let details = [
+                    process.map(|process| text("process", &process.name)),
+                    view.path.get(row).map(|path| text("path", path)),
+                    view.offset_bytes.get(row).map(|n| number("offset", n)),
+                    view.size_bytes.get(row).map(|n| number("bytes", n.into())),
+                ];
+                slices.push(Slice {
+                    place: Place::Disk(view.disk[row]),
+                    category: Category::Disk,
+                    name: self.out.name(kind)?,
+                    start_ns: moment(init_ns),
+                    end_ns: moment(view.time_ns[row]),
+                    details: details.into_iter().flatten().collect(),
+                });
+            }
+            self.tracks.write(slices, &mut self.out)?;
+        }
+        Ok(())
+    }
+
+    fn write_hard_faults(&mut self) -> Result<(), Failure> {
+        for batch in self
+            .part
+            .rows(Table::HardFaults, &["start_ns", "thread_row"])?
+        {
+            let batch = batch?;
+            let view = HardFaultsView::new(&batch)?;
+            let mut slices = Vec::with_capacity(batch.num_rows());
+            for row in 0..batch.num_rows() {
+                let thread_row = view.thread_row.get(row);
+                let thread = thread_row.and_then(|row| self.roster.threads.get(row as usize));
+                let process = thread_row.and_then(|row| self.roster.process_of(row));
+                let (Some(start_ns), Some(thread), Some(process)) =
+                    (view.start_ns.get(row), thread, process)
+                else {
+                    continue;
+                };
+                slices.push(Slice {
+                    place: Place::Thread(process.unique_id, thread.unique_id),
+                    category: Category::Memory,
+                    name: self.out.name("hard fault")?,
+                    start_ns: moment(start_ns),
+                    end_ns: moment(view.time_ns[row]),
+                    details: Vec::new(),
+                });
+            }
+            self.tracks.write(slices, &mut self.out)?;
+        }
+        Ok(())
+    }
 }
 
 /// A name with the id that Windows gave, where the file has another.
@@ -143,120 +260,6 @@ fn arguments(process: &Process) -> &str {
         None => line.split_once(char::is_whitespace),
     };
     rest.map_or("", |(_, rest)| rest.trim_start())
-}
-
-fn write_interrupts<W: Write>(
-    part: &Part<'_>,
-    tracks: &mut Tracks,
-    out: &mut Packets<W>,
-) -> Result<(), Failure> {
-    let modules = Modules::read(part)?;
-    let columns = ["start_ns", "end_ns", "cpu", "kind", "routine", "image_row"];
-    for batch in part.rows(Table::Interrupts, &columns)? {
-        let batch = batch?;
-        let view = InterruptsView::new(&batch)?;
-        let mut slices = Vec::with_capacity(batch.num_rows());
-        for row in 0..batch.num_rows() {
-            // One that began nobody knows when has no place on a time line.
-            let Some(start_ns) = view.start_ns.get(row) else {
-                continue;
-            };
-            let kind = view.kind.get(row).unwrap_or_default();
-            let routine = modules.place(view.image_row.get(row), view.routine[row]);
-            slices.push(Slice {
-                place: match kind {
-                    "threaded_dpc" | "passive_isr" => Place::InterruptThreads(view.cpu[row]),
-                    _ => Place::Interrupts(view.cpu[row]),
-                },
-                category: Category::Interrupt,
-                name: out.name(&format!("{kind} {routine}"))?,
-                start_ns: moment(start_ns),
-                end_ns: moment(view.end_ns[row]),
-                details: Vec::new(),
-            });
-        }
-        tracks.write(slices, out)?;
-    }
-    Ok(())
-}
-
-fn write_disks<W: Write>(
-    part: &Part<'_>,
-    roster: &Roster,
-    tracks: &mut Tracks,
-    out: &mut Packets<W>,
-) -> Result<(), Failure> {
-    let columns = [
-        "init_ns",
-        "kind",
-        "disk",
-        "offset_bytes",
-        "size_bytes",
-        "thread_row",
-        "path",
-    ];
-    for batch in part.rows(Table::DiskIo, &columns)? {
-        let batch = batch?;
-        let view = DiskIoView::new(&batch)?;
-        let mut slices = Vec::with_capacity(batch.num_rows());
-        for row in 0..batch.num_rows() {
-            let Some(init_ns) = view.init_ns.get(row) else {
-                continue;
-            };
-            let kind = view.kind.get(row).unwrap_or_default();
-            let process = view.thread_row.get(row);
-            let process = process.and_then(|row| roster.process_of(row));
-            let details = [
-                process.map(|process| text("process", &process.name)),
-                view.path.get(row).map(|path| text("path", path)),
-                view.offset_bytes.get(row).map(|n| number("offset", n)),
-                view.size_bytes.get(row).map(|n| number("bytes", n.into())),
-            ];
-            slices.push(Slice {
-                place: Place::Disk(view.disk[row]),
-                category: Category::Disk,
-                name: out.name(kind)?,
-                start_ns: moment(init_ns),
-                end_ns: moment(view.time_ns[row]),
-                details: details.into_iter().flatten().collect(),
-            });
-        }
-        tracks.write(slices, out)?;
-    }
-    Ok(())
-}
-
-fn write_hard_faults<W: Write>(
-    part: &Part<'_>,
-    roster: &Roster,
-    tracks: &mut Tracks,
-    out: &mut Packets<W>,
-) -> Result<(), Failure> {
-    for batch in part.rows(Table::HardFaults, &["start_ns", "thread_row"])? {
-        let batch = batch?;
-        let view = HardFaultsView::new(&batch)?;
-        let mut slices = Vec::with_capacity(batch.num_rows());
-        for row in 0..batch.num_rows() {
-            let thread_row = view.thread_row.get(row);
-            let thread = thread_row.and_then(|row| roster.threads.get(row as usize));
-            let process = thread_row.and_then(|row| roster.process_of(row));
-            let (Some(start_ns), Some(thread), Some(process)) =
-                (view.start_ns.get(row), thread, process)
-            else {
-                continue;
-            };
-            slices.push(Slice {
-                place: Place::Thread(process.unique_id, thread.unique_id),
-                category: Category::Memory,
-                name: out.name("hard fault")?,
-                start_ns: moment(start_ns),
-                end_ns: moment(view.time_ns[row]),
-                details: Vec::new(),
-            });
-        }
-        tracks.write(slices, out)?;
-    }
-    Ok(())
 }
 
 fn text(name: &str, value: &str) -> DebugAnnotation {

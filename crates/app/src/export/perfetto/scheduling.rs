@@ -5,12 +5,10 @@ use std::io::Write;
 
 use tables::{CpuRunsView, ReadyThreadsView, Table};
 
-use super::moment;
 use super::packets::Packets;
 use super::proto::{CSwitch, EtwTraceEvent, EtwTraceEventBundle, ReadyThread, TracePacket};
+use super::{Drawing, moment};
 use crate::cli::Failure;
-use crate::export::part::Part;
-use crate::export::roster::Roster;
 
 /// States of threads. Perfetto has names for those up to `DEFERRED_READY`.
 const WAITING: i32 = 5;
@@ -30,127 +28,118 @@ struct Before {
     wait_mode: Option<u8>,
 }
 
-/// Writes a context switch where a run begins. The switches are made of runs and not copied: they
-/// then tell who really ran where the scheduler changed its mind, and they begin where the trace
-/// does.
-///
-/// # Errors
-/// If the table cannot be read or the packets not be written.
-pub(super) fn write_switches<W: Write>(
-    part: &Part<'_>,
-    roster: &Roster,
-    out: &mut Packets<W>,
-) -> Result<(), Failure> {
-    let columns = [
-        "start_ns",
-        "cpu",
-        "thread_id",
-        "thread_row",
-        "priority",
-        "priority_out",
-        "state_out",
-        "wait_reason_out",
-        "wait_mode_out",
-    ];
-    let mut before: BTreeMap<u16, Before> = BTreeMap::new();
-    let mut bundles = Bundles::default();
-    for batch in part.rows(Table::CpuRuns, &columns)? {
-        let batch = batch?;
-        let runs = CpuRunsView::new(&batch)?;
-        for row in 0..batch.num_rows() {
-            let cpu = runs.cpu[row];
-            let thread_id = roster.unique_thread_id(runs.thread_row.get(row), runs.thread_id[row]);
-            let now = Before {
-                thread_id,
-                priority: runs.priority_out.get(row),
-                state: runs.state_out.get(row),
-                wait_reason: runs.wait_reason_out.get(row),
-                wait_mode: runs.wait_mode_out.get(row),
-            };
-            // A CPU's first switch in the file leaves a thread that was never seen to run.
-            let left = before.insert(cpu, now);
-            let left = left.as_ref();
-            let state = left.and_then(|left| left.state).map(i32::from);
-            let (named, numbered) = match state {
-                Some(GATE_WAIT | WAITING_FOR_PROCESS_IN_SWAP) => (Some(WAITING), None),
-                Some(0..=DEFERRED_READY) => (state, None),
-                _ => (None, state),
-            };
-            let switch = CSwitch {
-                new_thread_id: Some(thread_id),
-                old_thread_id: Some(left.map_or(0, |left| left.thread_id)),
-                new_thread_priority: runs.priority.get(row).map(i32::from),
-                old_thread_priority: left.and_then(|left| left.priority).map(i32::from),
-                old_thread_state: named,
-                old_thread_state_int: numbered,
-                old_thread_wait_reason_int: left.and_then(|left| left.wait_reason).map(i32::from),
-                old_thread_wait_mode_int: left.and_then(|left| left.wait_mode).map(i32::from),
-            };
-            let event = EtwTraceEvent {
-                timestamp: Some(moment(runs.start_ns[row])),
-                c_switch: Some(switch),
-                ..EtwTraceEvent::default()
-            };
-            bundles.add(cpu, event, out)?;
+impl<W: Write> Drawing<'_, W> {
+    /// Writes a context switch where a run begins. The switches are made of runs and not copied: they
+    /// then tell who really ran where the scheduler changed its mind, and they begin where the trace
+    /// does.
+    pub(super) fn write_switches(&mut self) -> Result<(), Failure> {
+        let columns = [
+            "start_ns",
+            "cpu",
+            "thread_id",
+            "thread_row",
+            "priority",
+            "priority_out",
+            "state_out",
+            "wait_reason_out",
+            "wait_mode_out",
+        ];
+        let mut before: BTreeMap<u16, Before> = BTreeMap::new();
+        let mut bundles = Bundles::default();
+        for batch in self.part.rows(Table::CpuRuns, &columns)? {
+            let batch = batch?;
+            let runs = CpuRunsView::new(&batch)?;
+            for row in 0..batch.num_rows() {
+                let cpu = runs.cpu[row];
+                let thread_id = self
+                    .roster
+                    .unique_thread_id(runs.thread_row.get(row), runs.thread_id[row]);
+                let now = Before {
+                    thread_id,
+                    priority: runs.priority_out.get(row),
+                    state: runs.state_out.get(row),
+                    wait_reason: runs.wait_reason_out.get(row),
+                    wait_mode: runs.wait_mode_out.get(row),
+                };
+                // A CPU's first switch in the file leaves a thread that was never seen to run.
+                let left = before.insert(cpu, now);
+                let left = left.as_ref();
+                let state = left.and_then(|left| left.state).map(i32::from);
+                let (named, numbered) = match state {
+                    Some(GATE_WAIT | WAITING_FOR_PROCESS_IN_SWAP) => (Some(WAITING), None),
+                    Some(0..=DEFERRED_READY) => (state, None),
+                    _ => (None, state),
+                };
+                let switch = CSwitch {
+                    new_thread_id: Some(thread_id),
+                    old_thread_id: Some(left.map_or(0, |left| left.thread_id)),
+                    new_thread_priority: runs.priority.get(row).map(i32::from),
+                    old_thread_priority: left.and_then(|left| left.priority).map(i32::from),
+                    old_thread_state: named,
+                    old_thread_state_int: numbered,
+                    old_thread_wait_reason_int: left
+                        .and_then(|left| left.wait_reason)
+                        .map(i32::from),
+                    old_thread_wait_mode_int: left.and_then(|left| left.wait_mode).map(i32::from),
+                };
+                let event = EtwTraceEvent {
+                    timestamp: Some(moment(runs.start_ns[row])),
+                    c_switch: Some(switch),
+                    ..EtwTraceEvent::default()
+                };
+                bundles.add(cpu, event, &mut self.out)?;
+            }
         }
+        bundles.finish(&mut self.out)
     }
-    bundles.finish(out)
-}
 
-/// Writes who made whom ready. Of a thread that a DPC made ready nobody is named: the thread that
-/// the DPC interrupted had nothing to do with it.
-///
-/// # Errors
-/// If the table cannot be read or the packets not be written.
-pub(super) fn write_wakers<W: Write>(
-    part: &Part<'_>,
-    roster: &Roster,
-    out: &mut Packets<W>,
-) -> Result<(), Failure> {
-    let columns = [
-        "cpu",
-        "thread_id",
-        "thread_row",
-        "readying_thread_id",
-        "readying_thread_row",
-        "adjust_reason",
-        "adjust_increment",
-        "by_dpc",
-        "kernel_stack_not_resident",
-        "process_out_of_memory",
-    ];
-    let mut bundles = Bundles::default();
-    for batch in part.rows(Table::ReadyThreads, &columns)? {
-        let batch = batch?;
-        let readied = ReadyThreadsView::new(&batch)?;
-        for row in 0..batch.num_rows() {
-            let by_dpc = readied.by_dpc.get(row) == Some(true);
-            let flags = [
-                by_dpc,
-                readied.kernel_stack_not_resident.get(row) == Some(true),
-                readied.process_out_of_memory.get(row) == Some(true),
-            ];
-            let flags = (0..).zip(flags).map(|(bit, flag)| i32::from(flag) << bit);
-            let waker = readied.readying_thread_id.get(row).filter(|_| !by_dpc);
-            let waker_row = readied.readying_thread_row.get(row);
-            let event = EtwTraceEvent {
-                timestamp: Some(moment(readied.time_ns[row])),
-                ready_thread: Some(ReadyThread {
-                    t_thread_id: Some(
-                        roster
-                            .unique_thread_id(readied.thread_row.get(row), readied.thread_id[row]),
-                    ),
-                    adjust_increment: Some(readied.adjust_increment[row].into()),
-                    adjust_reason_int: Some(readied.adjust_reason[row].into()),
-                    flag_int: Some(flags.sum()),
-                }),
-                thread_id: waker.map(|id| roster.unique_thread_id(waker_row, id)),
-                ..EtwTraceEvent::default()
-            };
-            bundles.add(readied.cpu[row], event, out)?;
+    /// Writes who made whom ready. Of a thread that a DPC made ready nobody is named: the thread that
+    /// the DPC interrupted had nothing to do with it.
+    pub(super) fn write_wakers(&mut self) -> Result<(), Failure> {
+        let columns = [
+            "cpu",
+            "thread_id",
+            "thread_row",
+            "readying_thread_id",
+            "readying_thread_row",
+            "adjust_reason",
+            "adjust_increment",
+            "by_dpc",
+            "kernel_stack_not_resident",
+            "process_out_of_memory",
+        ];
+        let mut bundles = Bundles::default();
+        for batch in self.part.rows(Table::ReadyThreads, &columns)? {
+            let batch = batch?;
+            let readied = ReadyThreadsView::new(&batch)?;
+            for row in 0..batch.num_rows() {
+                let by_dpc = readied.by_dpc.get(row) == Some(true);
+                let flags = [
+                    by_dpc,
+                    readied.kernel_stack_not_resident.get(row) == Some(true),
+                    readied.process_out_of_memory.get(row) == Some(true),
+                ];
+                let flags = (0..).zip(flags).map(|(bit, flag)| i32::from(flag) << bit);
+                let waker = readied.readying_thread_id.get(row).filter(|_| !by_dpc);
+                let waker_row = readied.readying_thread_row.get(row);
+                let thread_row = readied.thread_row.get(row);
+                let thread_id = readied.thread_id[row];
+                let event = EtwTraceEvent {
+                    timestamp: Some(moment(readied.time_ns[row])),
+                    ready_thread: Some(ReadyThread {
+                        t_thread_id: Some(self.roster.unique_thread_id(thread_row, thread_id)),
+                        adjust_increment: Some(readied.adjust_increment[row].into()),
+                        adjust_reason_int: Some(readied.adjust_reason[row].into()),
+                        flag_int: Some(flags.sum()),
+                    }),
+                    thread_id: waker.map(|id| self.roster.unique_thread_id(waker_row, id)),
+                    ..EtwTraceEvent::default()
+                };
+                bundles.add(readied.cpu[row], event, &mut self.out)?;
+            }
         }
+        bundles.finish(&mut self.out)
     }
-    bundles.finish(out)
 }
 
 /// Events of each CPU that wait for their packet.

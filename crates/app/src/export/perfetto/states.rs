@@ -2,14 +2,13 @@
 
 use std::io::Write;
 
-use tables::{FocusView, ProcessFreezesView, Table};
+use arrow_array::RecordBatch;
+use tables::{FocusView, ProcessFreezesView, Table, WrongType};
 
-use super::packets::Packets;
-use super::tracks::{Category, Place, Slice, Tracks};
-use super::{moment, number, renamed, text};
+use super::tracks::{Category, Place, Slice};
+use super::{Drawing, moment, number, renamed, text};
 use crate::cli::Failure;
-use crate::export::part::Part;
-use crate::export::roster::{Roster, process_name};
+use crate::export::roster::process_name;
 
 /// A state of a process.
 struct State {
@@ -19,123 +18,100 @@ struct State {
     process_row: Option<u32>,
     start_ns: i64,
     end_ns: i64,
-    /// Events tell that it began and that it ended.
-    at_events: (bool, bool),
+    /// An event tells that it began.
+    starts_at_event: Option<bool>,
+    /// An event tells that it ended.
+    ends_at_event: Option<bool>,
 }
 
-/// Writes who had the focus.
-///
-/// # Errors
-/// If the table cannot be read or the packets not be written.
-pub(super) fn write_focus<W: Write>(
-    part: &Part<'_>,
-    roster: &Roster,
-    tracks: &mut Tracks,
-    out: &mut Packets<W>,
-) -> Result<(), Failure> {
-    let columns = [
-        "start_ns",
-        "end_ns",
-        "starts_at_event",
-        "ends_at_event",
-        "session_id",
-        "process_id",
-        "process_row",
-    ];
-    for batch in part.rows_begun(Table::Focus, &columns)? {
-        let batch = batch?;
-        let view = FocusView::new(&batch)?;
-        let states = (0..batch.num_rows()).map(|row| State {
-            place: Place::Focus(view.session_id[row]),
-            category: Category::Focus,
-            process_id: view.process_id[row],
-            process_row: view.process_row.get(row),
-            start_ns: view.start_ns[row],
-            end_ns: view.end_ns[row],
-            at_events: (
-                view.starts_at_event.get(row) == Some(true),
-                view.ends_at_event.get(row) == Some(true),
-            ),
-        });
-        write(states, part, roster, tracks, out)?;
-    }
-    Ok(())
-}
+/// The columns that tables of states share.
+const COLUMNS: [&str; 6] = [
+    "start_ns",
+    "end_ns",
+    "starts_at_event",
+    "ends_at_event",
+    "process_id",
+    "process_row",
+];
 
-/// Writes which processes were frozen.
-///
-/// # Errors
-/// If the table cannot be read or the packets not be written.
-pub(super) fn write_freezes<W: Write>(
-    part: &Part<'_>,
-    roster: &Roster,
-    tracks: &mut Tracks,
-    out: &mut Packets<W>,
-) -> Result<(), Failure> {
-    let columns = [
-        "start_ns",
-        "end_ns",
-        "starts_at_event",
-        "ends_at_event",
-        "process_id",
-        "process_row",
-    ];
-    for batch in part.rows_begun(Table::ProcessFreezes, &columns)? {
-        let batch = batch?;
-        let view = ProcessFreezesView::new(&batch)?;
-        let states = (0..batch.num_rows()).map(|row| State {
-            place: Place::Frozen,
-            category: Category::Freeze,
-            process_id: view.process_id[row],
-            process_row: view.process_row.get(row),
-            start_ns: view.start_ns[row],
-            end_ns: view.end_ns[row],
-            at_events: (
-                view.starts_at_event.get(row) == Some(true),
-                view.ends_at_event.get(row) == Some(true),
-            ),
-        });
-        write(states, part, roster, tracks, out)?;
+impl<W: Write> Drawing<'_, W> {
+    /// Writes who had the focus.
+    pub(super) fn write_focus(&mut self) -> Result<(), Failure> {
+        let columns = [&COLUMNS[..], &["session_id"]].concat();
+        self.write_states(Table::Focus, &columns, |batch| {
+            let view = FocusView::new(batch)?;
+            let state = |row| State {
+                place: Place::Focus(view.session_id[row]),
+                category: Category::Focus,
+                process_id: view.process_id[row],
+                process_row: view.process_row.get(row),
+                start_ns: view.start_ns[row],
+                end_ns: view.end_ns[row],
+                starts_at_event: view.starts_at_event.get(row),
+                ends_at_event: view.ends_at_event.get(row),
+            };
+            Ok((0..batch.num_rows()).map(state).collect())
+        })
     }
-    Ok(())
-}
 
-/// Writes states as far as they are in the part, and says which of their ends is no end.
-fn write<W: Write>(
-    states: impl Iterator<Item = State>,
-    part: &Part<'_>,
-    roster: &Roster,
-    tracks: &mut Tracks,
-    out: &mut Packets<W>,
-) -> Result<(), Failure> {
-    let mut slices = Vec::new();
-    for state in states {
-        let Some(drawn) = part.cut(state.start_ns, state.end_ns) else {
-            continue;
-        };
-        let id = state.process_id;
-        let process = state.process_row;
-        let process = process.and_then(|row| roster.processes.get(row as usize));
-        let name = match process {
-            Some(process) => renamed(&process.name, id, process.unique_id),
-            None => process_name(id, None),
-        };
-        let begins = state.at_events.0 && drawn.start == state.start_ns;
-        let ends = state.at_events.1 && drawn.end == state.end_ns;
-        let unseen = "not in what is drawn";
-        let details = [
-            Some(number("process id", id.into())),
-            (!begins).then(|| text("began", unseen)),
-            (!ends).then(|| text("ended", unseen)),
-        ];
-        slices.push(Slice {
-            place: state.place,
-            category: state.category,
-            name: out.name(&name)?,
-            start_ns: moment(drawn.start),
-            end_ns: moment(drawn.end),
-            details: details.into_iter().flatten().collect(),
-        });
+    /// Writes which processes were frozen.
+    pub(super) fn write_freezes(&mut self) -> Result<(), Failure> {
+        self.write_states(Table::ProcessFreezes, &COLUMNS, |batch| {
+            let view = ProcessFreezesView::new(batch)?;
+            let state = |row| State {
+                place: Place::Frozen,
+                category: Category::Freeze,
+                process_id: view.process_id[row],
+                process_row: view.process_row.get(row),
+                start_ns: view.start_ns[row],
+                end_ns: view.end_ns[row],
+                starts_at_event: view.starts_at_event.get(row),
+                ends_at_event: view.ends_at_event.get(row),
+            };
+            Ok((0..batch.num_rows()).map(state).collect())
+        })
     }
-    Ok(tracks.write(slices, out)?)
+
+    /// Writes the states in a table as far as they are in the part, and says which of their ends
+    /// is no end.
+    fn write_states(
+        &mut self,
+        table: Table,
+        columns: &[&str],
+        states: impl Fn(&RecordBatch) -> Result<Vec<State>, WrongType>,
+    ) -> Result<(), Failure> {
+        for batch in self.part.rows_begun(table, columns)? {
+            let mut slices = Vec::new();
+            for state in states(&batch?)? {
+                let Some(drawn) = self.part.cut(state.start_ns, state.end_ns) else {
+                    continue;
+                };
+                let id = state.process_id;
+                let process = state.process_row;
+                let process = process.and_then(|row| self.roster.processes.get(row as usize));
+                let name = match process {
+                    Some(process) => renamed(&process.name, id, process.unique_id),
+                    None => process_name(id, None),
+                };
+                let begins = state.starts_at_event == Some(true) && drawn.start == state.start_ns;
+                let ends = state.ends_at_event == Some(true) && drawn.end == state.end_ns;
+                let unseen = "not in what is drawn";
+                let details = [
+                    Some(number("process id", id.into())),
+                    (!begins).then(|| text("began", unseen)),
+                    (!ends).then(|| text("ended", unseen)),
+                ];
+                slices.push(Slice {
+                    place: state.place,
+                    category: state.category,
+                    name: self.out.name(&name)?,
+                    start_ns: moment(drawn.start),
+                    end_ns: moment(drawn.end),
+                    details: details.into_iter().flatten().collect(),
+                });
+            }
+            self.tracks.write(slices, &mut self.out)?;
+        }
+        Ok(())
+    }
 }

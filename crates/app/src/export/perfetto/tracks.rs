@@ -1,5 +1,7 @@
-//! Slices and instants on tracks. Perfetto wants the slices of a track to nest, so what overlaps otherwise gets
-//! lanes: tracks of one name, which its page draws as one.
+//! Slices and instants on tracks.
+//!
+//! Perfetto wants the slices of a track to nest, so what overlaps otherwise gets lanes: tracks of
+//! one name, which its page draws as one.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};

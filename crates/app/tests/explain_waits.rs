@@ -1,0 +1,311 @@
+//! `laglab explain` on threads that could run and got no CPU: what kept them from it, against what
+//! the simulation's truth says.
+
+mod program;
+mod simulated;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use simulated::{Simulated, list, number, text};
+
+/// What `explain` says of a trace.
+fn explained(simulated: &Simulated, asked: &[&str]) -> Value {
+    let args = [&["explain", "--json", &simulated.trace], asked].concat();
+    program::json(&args)["explanation"].take()
+}
+
+/// The findings about waits.
+fn waits(explanation: &Value) -> Vec<&Value> {
+    let findings = list(explanation, "findings").iter();
+    findings
+        .filter(|found| found["theory"] == "long-waits")
+        .collect()
+}
+
+/// The first finding about the threads of a process that wait.
+fn wait_of<'e>(explanation: &'e Value, process: &str) -> &'e Value {
+    let waits = waits(explanation).into_iter();
+    let mut of_process = waits.filter(|found| text(&found["sentence"]).contains(process));
+    of_process.next().expect("a finding about the process")
+}
+
+/// The rows of a finding's evidence, by column.
+fn rows(finding: &Value, title: &str) -> Vec<BTreeMap<String, Value>> {
+    let mut evidence = list(finding, "evidence").iter();
+    let evidence = evidence.find(|evidence| text(&evidence["title"]).starts_with(title));
+    let evidence = evidence.unwrap_or_else(|| panic!("no “{title}” in {finding}"));
+    let names: Vec<String> = list(evidence, "columns")
+        .iter()
+        .map(|c| text(&c["name"]))
+        .collect();
+    let cells = |row: &Value| row.as_array().unwrap().clone();
+    let rows = list(evidence, "rows").iter();
+    rows.map(|row| names.iter().cloned().zip(cells(row)).collect())
+        .collect()
+}
+
+/// What each theory said of a wait.
+fn judgements(finding: &Value) -> BTreeMap<String, String> {
+    let weighed = list(finding, "weighed").iter();
+    weighed
+        .map(|verdict| (text(&verdict["theory"]), text(&verdict["judgement"])))
+        .collect()
+}
+
+/// The theories that explain a wait, in the order in which they are asked.
+fn explaining(finding: &Value) -> Vec<String> {
+    let weighed = list(finding, "weighed").iter();
+    let explaining = weighed.filter(|verdict| verdict["judgement"] == "for");
+    explaining.map(|verdict| text(&verdict["theory"])).collect()
+}
+
+/// A watched thread of a process, by the truth.
+fn watched<'s>(simulated: &'s Simulated, process: &str) -> &'s Value {
+    let mut threads = list(&simulated.truth, "watched_threads").iter();
+    threads
+        .find(|thread| thread["process"]["name"] == process)
+        .unwrap()
+}
+
+/// What a CPU does at the moment at which it is given to a thread or wakes: between these two the
+/// trace and the model draw the line a little differently.
+const BETWEEN_NS: i64 = 10_000;
+
+/// What kept the thread off the CPUs is what the truth says, and so are the wait's ends.
+fn assert_held_as_told(simulated: &Simulated, finding: &Value, told: &Value) {
+    let wait = &rows(finding, "Waits of")[0];
+    assert_eq!(wait["ready_from_ns"], told["readied_ns"]);
+    assert_eq!(wait["start_ns"], told["ran_ns"]);
+    assert_eq!(wait["ready_ns"], told["ready_ns"]);
+    assert_eq!(wait["rank"], told["rank"]);
+    assert_eq!(wait["priority"], told["priority"]);
+    let found: BTreeMap<String, i64> = (rows(finding, "What had").iter())
+        .map(|row| (text(&row["held_by"]), row["cpu_ns"].as_i64().unwrap()))
+        .collect();
+    let told = told["held_by_cpu_ns"].as_object().unwrap();
+    let all: i64 = told.values().map(|ns| ns.as_i64().unwrap()).sum();
+    assert_eq!(found.values().sum::<i64>(), all, "{found:?} {told:?}");
+    let told = |by: &str| told.get(by).map_or(0, |ns| ns.as_i64().unwrap());
+    let found = |by: &str| found.get(by).copied().unwrap_or(0);
+    // The clock interrupt's own work is not logged: the truth counts it with the DPCs, the trace
+    // gives it to the thread that it interrupts.
+    let clock = told("dpc") - found("dpc");
+    let processors = list(&simulated.truth, "processors").iter();
+    let all_clock: i64 = processors.map(|cpu| number(cpu, "clock_ns")).sum();
+    assert!((0..=all_clock).contains(&clock), "{clock} of {all_clock}");
+    let is_near = |by: &str, ns: i64| (found(by) - told(by)).abs() <= ns;
+    for by in ["rank", "priority", "equal_priority", "dispatcher", "idle"] {
+        assert!(
+            is_near(by, clock + BETWEEN_NS),
+            "{by}: {} {}",
+            found(by),
+            told(by)
+        );
+    }
+    for by in ["isr", "suspended"] {
+        assert!(is_near(by, BETWEEN_NS), "{by}: {} {}", found(by), told(by));
+    }
+}
+
+/// The figures of "What Outranks Thread Priority?", and the theories that it rejects.
+#[test]
+fn a_thread_of_rank_2_waits_for_all_of_rank_0() {
+    let stall = Simulated::new("rank-stall", &[]);
+    let explanation = explained(&stall, &[]);
+    let wait = wait_of(&explanation, "LockApp.exe");
+    assert_eq!(wait["severity"], "problem");
+    let sentence = text(&wait["sentence"]);
+    assert!(sentence.contains("priority 14, was ready for 19.493 s (30.333 s to 49.827 s)"));
+    assert!(sentence.contains("its rank was 2, and threads of rank 0 with priorities 4 to "));
+    let told = &watched(&stall, "LockApp.exe")["longest_ready_waits"][0];
+    assert_eq!(number(&wait["loss"], "lost_ns"), number(told, "ready_ns"));
+    assert_held_as_told(&stall, wait, told);
+    assert_eq!(explaining(wait), ["better-rank"]);
+    let judgements = judgements(wait);
+    for rejected in [
+        "higher-priority",
+        "equal-priority",
+        "dispatcher",
+        "interrupted-cpus",
+        "affinity",
+        "stack-paged-out",
+        "machine-suspended",
+        "lost-events",
+        "late-waker",
+    ] {
+        assert_eq!(judgements[rejected], "against", "{rejected}");
+    }
+    // No process was frozen, and nothing tells that freezes were recorded.
+    assert_eq!(judgements["process-frozen"], "not_recorded");
+    // "By the system process calling KeSetEvent": the notifier, which a DPC had woken.
+    let path = rows(wait, "What led to it");
+    assert!(text(&path[0]["readied_by"]).starts_with("System"));
+    assert_eq!(path[0]["was_ready_ns"], told["ready_ns"]);
+
+    // From the last focus before to LockApp's: the same wait is the worst.
+    let asked = ["--between-focus", "logonui", "LockApp"];
+    let explanation = explained(&stall, &asked);
+    assert_held_as_told(&stall, wait_of(&explanation, "LockApp.exe"), told);
+    let moments = list(&stall.truth, "moments").iter();
+    let focus: Vec<(i64, String)> = moments
+        .filter(|moment| moment["what"] == "focus")
+        .map(|moment| (number(moment, "at_ns"), text(&moment["process"]["name"])))
+        .collect();
+    let to = focus
+        .iter()
+        .position(|(_, name)| name == "LockApp.exe")
+        .unwrap();
+    let from = focus[..to]
+        .iter()
+        .rfind(|(_, name)| name == "Idle")
+        .unwrap();
+    let path = waits(&explanation)
+        .into_iter()
+        .find(|found| text(&found["sentence"]).starts_with("Critical path"))
+        .unwrap();
+    assert_eq!(path["during"]["start"], from.0);
+    assert_eq!(path["during"]["end"], focus[to].0);
+}
+
+#[test]
+fn threads_of_higher_priority_starve_one_until_it_is_boosted() {
+    let starved = Simulated::new("priority-starved", &[]);
+    let thread = watched(&starved, "archiver.exe");
+    let id = number(thread, "thread_id").to_string();
+    for told in &list(thread, "longest_ready_waits")[..3] {
+        let middle = (number(told, "readied_ns") + number(told, "ran_ns")) / 2;
+        let at = format!("{middle}ns");
+        let explanation = explained(&starved, &["--thread", &id, "--at", &at]);
+        let wait = wait_of(&explanation, "archiver.exe");
+        assert_held_as_told(&starved, wait, told);
+        assert_eq!(explaining(wait), ["higher-priority"]);
+    }
+    let explanation = explained(&starved, &[]);
+    let wait = wait_of(&explanation, "archiver.exe");
+    assert_eq!(
+        wait["severity"], "warning",
+        "nobody calls the idle class urgent"
+    );
+}
+
+#[test]
+fn a_thread_that_is_ready_when_the_trace_ends_waits_still() {
+    let starved = Simulated::new("priority-starved", &["--set", "duration=4s"]);
+    let since = number(watched(&starved, "archiver.exe"), "still_ready_since_ns");
+    let explanation = explained(&starved, &[]);
+    let wait = wait_of(&explanation, "archiver.exe");
+    assert!(text(&wait["sentence"]).contains("and still when the trace ends"));
+    assert_eq!(
+        rows(wait, "When the thread was made ready")[0]["since_ns"],
+        since
+    );
+    assert_eq!(explaining(wait), ["higher-priority"]);
+}
+
+#[test]
+fn a_pinned_thread_waits_for_its_cpu_beside_idle_ones() {
+    let pinned = Simulated::new("affinity-pinned", &[]);
+    let explanation = explained(&pinned, &[]);
+    let wait = wait_of(&explanation, "game.exe");
+    assert_held_as_told(
+        &pinned,
+        wait,
+        &watched(&pinned, "game.exe")["longest_ready_waits"][0],
+    );
+    assert_eq!(explaining(wait), ["higher-priority", "affinity"]);
+    assert!(text(&wait["sentence"]).contains("it may run on CPU 3 only"));
+}
+
+#[test]
+fn a_thread_without_its_kernel_stack_waits_for_the_disk() {
+    let paged = Simulated::new("stack-paged-out", &[]);
+    let explanation = explained(&paged, &[]);
+    let wait = wait_of(&explanation, "mail.exe");
+    let told = &watched(&paged, "mail.exe")["longest_ready_waits"][0];
+    assert_eq!(explaining(wait), ["stack-paged-out"]);
+    // Until when the stack is read the trace does not tell; then the thread runs at once.
+    let stack = told["held_by_cpu_ns"]["stack_paged_out"].as_i64().unwrap() / 8;
+    let weighed = list(wait, "weighed").iter();
+    let verdict = weighed
+        .clone()
+        .find(|v| v["theory"] == "stack-paged-out")
+        .unwrap();
+    let explains = number(verdict, "explains_ns");
+    assert_eq!(explains, number(told, "ready_ns"));
+    assert!(
+        (0..1_000_000).contains(&(explains - stack)),
+        "{explains} {stack}"
+    );
+}
+
+#[test]
+fn time_that_the_machine_sleeps_is_not_lost() {
+    let resume = Simulated::new("busy-wait-resume", &[]);
+    let explanation = explained(&resume, &[]);
+    let wait = wait_of(&explanation, "dwm.exe");
+    assert_eq!(wait["severity"], "information");
+    assert_eq!(explaining(wait), ["machine-suspended"]);
+    for wait in waits(&explanation) {
+        assert_eq!(wait["severity"], "information", "{}", wait["sentence"]);
+    }
+}
+
+/// The window's thread waits for a lock that goes from thread to thread, not for a CPU.
+#[test]
+fn the_critical_path_follows_a_lock_from_thread_to_thread() {
+    let convoy = Simulated::new("lock-convoy", &[]);
+    let window = watched(&convoy, "catalogue.exe");
+    let told = list(window, "longest_waits")
+        .iter()
+        .find(|wait| !wait["readied_by_thread_id"].is_null())
+        .unwrap();
+    let (from, to) = (number(told, "from_ns"), number(told, "to_ns"));
+    let id = number(window, "thread_id").to_string();
+    let between = ["--between", &format!("{from}ns"), &format!("{to}ns")];
+    let explanation = explained(&convoy, &[&["--thread", &id][..], &between].concat());
+    let path = waits(&explanation)
+        .into_iter()
+        .find(|found| text(&found["sentence"]).starts_with("Critical path"))
+        .unwrap();
+    let steps = rows(path, "The path");
+    let at = |row: &BTreeMap<String, Value>, column: &str| row[column].as_i64().unwrap();
+    assert_eq!(at(&steps[0], "to_ns"), to);
+    assert_eq!(steps[0]["thread_id"], told["readied_by_thread_id"]);
+    for pair in steps.windows(2) {
+        assert_eq!(at(&pair[0], "from_ns"), at(&pair[1], "to_ns"));
+    }
+    let totals = rows(path, "Whose time it was");
+    let parts = ["waited_ns", "was_ready_ns", "ran_ns"];
+    let sum: i64 = totals
+        .iter()
+        .flat_map(|row| parts.map(|part| at(row, part)))
+        .sum();
+    assert_eq!(sum, to - from, "the path has no gaps");
+    // Twenty threads have the lock before the window does.
+    assert!(totals.len() >= 10, "{totals:?}");
+}
+
+#[test]
+fn lost_events_make_no_lost_time() {
+    let lost = Simulated::new("lost-events", &[]);
+    for wait in waits(&explained(&lost, &[])) {
+        assert_eq!(wait["severity"], "information", "{}", wait["sentence"]);
+    }
+}
+
+#[test]
+fn where_nobody_waits_nothing_is_found() {
+    for scenario in ["healthy", "frozen", "rank-walk", "clock-trouble"] {
+        let calm = Simulated::new(scenario, &[]);
+        let explanation = explained(&calm, &[]);
+        for wait in waits(&explanation) {
+            assert_eq!(
+                wait["severity"], "information",
+                "{scenario}: {}",
+                wait["sentence"]
+            );
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What `laglab explain` says of a trace, and whether its queries say the same.
+#![allow(
+    dead_code,
+    reason = "each test program uses its own part of this module"
+)]
+
+use serde_json::Value;
+
+use crate::program;
+
+/// An explanation.
+pub(crate) struct Explained {
+    pub(crate) trace: String,
+    pub(crate) report: Value,
+}
+
+impl Explained {
+    pub(crate) fn new(trace: &str, options: &[&str]) -> Explained {
+        let arguments = [&["explain", trace, "--json"], options].concat();
+        Explained {
+            trace: trace.to_owned(),
+            report: program::json(&arguments),
+        }
+    }
+
+    pub(crate) fn findings(&self) -> &[Value] {
+        self.report["explanation"]["findings"].as_array().unwrap()
+    }
+
+    /// The findings of a theory.
+    pub(crate) fn of(&self, theory: &str) -> Vec<&Value> {
+        let all = self.findings().iter();
+        all.filter(|finding| finding["theory"] == theory).collect()
+    }
+
+    /// What a theory said of the whole trace.
+    pub(crate) fn judgement(&self, theory: &str) -> &str {
+        let mut all = self.report["explanation"]["theories"]
+            .as_array()
+            .unwrap()
+            .iter();
+        let verdict = all.find(|verdict| verdict["theory"] == theory);
+        let verdict = verdict.unwrap_or_else(|| panic!("no theory {theory}"));
+        verdict["judgement"].as_str().unwrap()
+    }
+
+    /// Findings that are more than information.
+    pub(crate) fn complaints(&self) -> Vec<&str> {
+        let all = self.findings().iter();
+        let grave = all.filter(|finding| finding["severity"] != "information");
+        grave
+            .map(|finding| finding["sentence"].as_str().unwrap())
+            .collect()
+    }
+
+    /// All evidence, each with the theory that it speaks for or against.
+    fn evidence(&self) -> Vec<(&str, &Value)> {
+        let explanation = &self.report["explanation"];
+        let mut all = Vec::new();
+        for finding in self.findings() {
+            push_evidence(&mut all, finding);
+            for verdict in finding["weighed"].as_array().into_iter().flatten() {
+                push_evidence(&mut all, verdict);
+            }
+        }
+        for verdict in explanation["theories"].as_array().unwrap() {
+            push_evidence(&mut all, verdict);
+        }
+        all
+    }
+
+    /// Asks the queries of all evidence, and compares their rows with those shown.
+    #[cfg(feature = "sql")]
+    pub(crate) fn check_queries(&self, options: &[&str]) {
+        let evidence = self.evidence();
+        let statements: Vec<String> = (0..)
+            .zip(&evidence)
+            .map(|(n, (_, evidence))| {
+                let query = evidence["query"].as_str().unwrap();
+                format!("SELECT {n} AS evidence_number;\n{query};\n")
+            })
+            .collect();
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        std::io::Write::write_all(&mut file, statements.concat().as_bytes()).unwrap();
+        let file = file.path().to_str().unwrap();
+        let arguments = [&["sql", &self.trace, "--json", "--file", file], options].concat();
+        let mut answers: Vec<Vec<Value>> = Vec::new();
+        for row in program::json_lines(&arguments) {
+            match row.get("evidence_number") {
+                Some(_) => answers.push(Vec::new()),
+                None => answers.last_mut().unwrap().push(row),
+            }
+        }
+        assert_eq!(answers.len(), evidence.len(), "{}", self.trace);
+        for ((theory, evidence), rows) in evidence.iter().zip(answers) {
+            let about = format!("{}: {theory}: {evidence:#}\n{rows:#?}", self.trace);
+            let columns = evidence["columns"].as_array().unwrap();
+            let shown = evidence["rows"].as_array().unwrap();
+            assert_eq!(shown.len(), rows.len(), "{about}");
+            for (shown, row) in shown.iter().zip(&rows) {
+                assert_eq!(row.as_object().unwrap().len(), columns.len(), "{about}");
+                for (cell, column) in shown.as_array().unwrap().iter().zip(columns) {
+                    let asked = &row[column["name"].as_str().unwrap()];
+                    assert!(is_same(cell, asked), "{cell} and {asked} in {about}");
+                }
+            }
+        }
+    }
+}
+
+fn push_evidence<'v>(all: &mut Vec<(&'v str, &'v Value)>, of: &'v Value) {
+    let theory = of["theory"].as_str().unwrap();
+    let evidence = of["evidence"].as_array().into_iter().flatten();
+    all.extend(evidence.map(|evidence| (theory, evidence)));
+}
+
+/// Whole numbers, flags and text are equal; other numbers are within rounding.
+fn is_same(one: &Value, other: &Value) -> bool {
+    match (one.as_f64(), other.as_f64()) {
+        (Some(a), Some(b)) if one.is_f64() || other.is_f64() => {
+            (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
+        }
+        _ => one == other,
+    }
+}

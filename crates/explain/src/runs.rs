@@ -1,0 +1,51 @@
+//! Runs of threads within a stretch of time.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashSet;
+use tables::{CpuRunsView, StoreError, Table};
+
+use crate::Case;
+
+/// Hands over every run that reaches into the range, its row, and how long it was within it.
+/// `start_ns`, `end_ns` and `cpu` must be among the columns.
+///
+/// # Errors
+/// If the table cannot be read, or the user stopped it.
+pub(crate) fn each_within(
+    case: &Case<'_>,
+    range: &Range<i64>,
+    columns: &[&str],
+    mut each: impl FnMut(&CpuRunsView<'_>, usize, i64),
+) -> Result<(), StoreError> {
+    let runs = case.table(Table::CpuRuns)?;
+    // Runs are sorted by their ends. The last of a CPU that began in time may end long after it.
+    let mut over: FxHashSet<u16> = FxHashSet::default();
+    for batch in case.batches(&runs, range.start..i64::MAX, columns) {
+        let batch = batch?;
+        let view = CpuRunsView::new(&batch)?;
+        for row in 0..view.len() {
+            let (start, end) = (view.start_ns[row], view.end_ns[row]);
+            if end >= range.end {
+                over.insert(view.cpu[row]);
+            }
+            if end > range.start && start < range.end {
+                each(&view, row, end.min(range.end) - start.max(range.start));
+            }
+        }
+        if over.len() == case.survey.cpus.len() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// `cpu_runs` of threads other than idle ones within the range, and how long they were within it,
+/// in SQL: what follows `FROM`, with the column `within_ns`.
+pub(crate) fn query_within(range: &Range<i64>) -> String {
+    let Range { start, end } = range;
+    format!(
+        "(SELECT *, least(end_ns, {end}) - greatest(start_ns, {start}) AS within_ns FROM cpu_runs \
+         WHERE end_ns > {start} AND start_ns < {end} AND thread_id <> 0) AS runs"
+    )
+}

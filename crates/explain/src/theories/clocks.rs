@@ -1,0 +1,141 @@
+//! Do the processors' clocks agree?
+
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use tables::{CpuRunsView, ReadyThreadsView, StoreError, Table};
+
+use crate::{
+    About, Case, Column, Evidence, Finding, Outcome, Severity, Theory, Unit, duration, grouped,
+};
+
+/// Threads made ready while they run.
+pub(crate) struct Clocks;
+
+static ABOUT: About = About {
+    id: "clocks",
+    question: "Do the processors' clocks agree?",
+    tables: &[Table::CpuRuns, Table::ReadyThreads],
+    record: "context switches and threads made ready (xperf -on CSWITCH+DISPATCHER, WPR keywords \
+             CSwitch and ReadyThread)",
+    sources: &[],
+};
+
+/// A thread can be made ready while it is being switched out, which takes no longer than this.
+const SWITCHING_NS: i64 = 50_000;
+
+impl Theory for Clocks {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
+        if case.survey.cpus.is_empty() || !case.survey.has_ready_events {
+            let what = "there are not both context switches and events of threads made ready";
+            return Ok(Outcome::NotRecorded(what.to_owned()));
+        }
+        let found = impossible(case)?;
+        if found.is_empty() {
+            let because = "no thread was made ready by one processor while it ran on another, as it \
+                           would seem if one's clock were ahead";
+            return Ok(Outcome::Against(because.to_owned(), Vec::new()));
+        }
+        let mut evidence = Evidence::new(
+            "Threads made ready while they already ran",
+            format!(
+                "SELECT readied.cpu AS readying_cpu, runs.cpu AS cpu, count(*) AS times, \
+                 max(readied.time_ns - runs.start_ns) AS ahead_ns FROM ready_threads readied JOIN \
+                 cpu_runs runs ON runs.thread_id = readied.thread_id AND runs.start_ns < \
+                 readied.time_ns AND readied.time_ns < runs.end_ns - {SWITCHING_NS} GROUP BY 1, 2 \
+                 ORDER BY 1, 2"
+            ),
+            &[
+                Column::new("readying_cpu", "readied on CPU", Unit::None),
+                Column::new("cpu", "ran on CPU", Unit::None),
+                Column::new("times", "times", Unit::Count),
+                Column::new("ahead_ns", "ahead by at least", Unit::Duration),
+            ],
+        );
+        let (mut times, mut most, mut ahead) = (0, 0, 0);
+        for ((readying, cpu), (count, ahead_ns)) in &found {
+            let cells = [
+                (*readying).into(),
+                (*cpu).into(),
+                (*count).into(),
+                (*ahead_ns).into(),
+            ];
+            evidence = evidence.row(cells.map(Some));
+            times += count;
+            if *ahead_ns > most {
+                (most, ahead) = (*ahead_ns, *readying);
+            }
+        }
+        let sentence = format!(
+            "The processors' clocks disagree: {} times a thread seems to be made ready after it \
+             began to run; CPU {ahead}'s clock is ahead by {} or more. Waits and durations between \
+             processors are wrong by that much.",
+            grouped(times),
+            duration(most)
+        );
+        let finding = Finding::new(&ABOUT, Severity::Warning, sentence)
+            .with(evidence)
+            .remedy(
+                "record again with QPC as the session's clock; if it still happens, look at BIOS \
+                 updates and at the boot option tscsyncpolicy",
+            )
+            .doubt("by how much the clocks differ is known from below only");
+        Ok(Outcome::For(vec![finding]))
+    }
+}
+
+/// By the CPU that made threads ready and the one that they ran on already: how often, and how long
+/// they had run at most.
+fn impossible(case: &Case<'_>) -> Result<BTreeMap<(u16, u16), (u64, i64)>, StoreError> {
+    let readied = case.table(Table::ReadyThreads)?;
+    let runs = case.table(Table::CpuRuns)?;
+    let mut found: BTreeMap<(u16, u16), (u64, i64)> = BTreeMap::new();
+    // Of each thread the times it was made ready, by whom, since its last run ended.
+    let mut pending: FxHashMap<u32, Vec<(i64, u16)>> = FxHashMap::default();
+    let mut events = case.batches(
+        &readied,
+        i64::MIN..i64::MAX,
+        &["time_ns", "cpu", "thread_id"],
+    );
+    let mut batch = events.next().transpose()?;
+    let mut next = 0;
+    for run in case.batches(
+        &runs,
+        i64::MIN..i64::MAX,
+        &["start_ns", "end_ns", "cpu", "thread_id"],
+    ) {
+        let run = run?;
+        let view = CpuRunsView::new(&run)?;
+        for row in 0..view.len() {
+            let (start, end) = (view.start_ns[row], view.end_ns[row]);
+            while let Some(ready) = &batch {
+                let ready = ReadyThreadsView::new(ready)?;
+                while next < ready.len() && ready.time_ns[next] < end {
+                    let event = (ready.time_ns[next], ready.cpu[next]);
+                    pending
+                        .entry(ready.thread_id[next])
+                        .or_default()
+                        .push(event);
+                    next += 1;
+                }
+                if next < ready.len() {
+                    break;
+                }
+                (batch, next) = (events.next().transpose()?, 0);
+            }
+            let Some(readied) = pending.get_mut(&view.thread_id[row]) else {
+                continue;
+            };
+            for (time, cpu) in readied.drain(..) {
+                if start < time && time < end - SWITCHING_NS {
+                    let found = found.entry((cpu, view.cpu[row])).or_default();
+                    *found = (found.0 + 1, found.1.max(time - start));
+                }
+            }
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,373 @@
+//! What every CPU did while threads waited for one.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+use tables::{CpuRunsView, InterruptsView, StoreError, StoredTable, Table};
+
+use super::silence;
+use crate::Case;
+
+/// What a CPU did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum What {
+    /// A thread of this rank and priority, as far as they are known, and this process ran.
+    Thread {
+        rank: Option<u8>,
+        priority: Option<i8>,
+        process_row: Option<u32>,
+        process_id: Option<u32>,
+    },
+    Idle,
+    Isr,
+    Dpc,
+    /// The machine was suspended.
+    Suspended,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Key {
+    slice: u32,
+    cpu: u16,
+    what: What,
+}
+
+/// Time of a CPU.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Time {
+    /// Without interrupts and DPCs in it, and without time that the machine was suspended.
+    pub(super) net_ns: i64,
+    /// With these.
+    pub(super) gross_ns: i64,
+}
+
+/// What the CPUs did, by slices of time.
+pub(super) struct Holders {
+    /// Where slices begin and end.
+    borders: Vec<i64>,
+    /// Sorted.
+    times: Vec<(Key, Time)>,
+    /// When the machine was suspended.
+    pub(super) silences: Vec<Range<i64>>,
+}
+
+impl Holders {
+    /// Sums up what the CPUs did within the windows, which may overlap, in one pass; slices of time
+    /// begin and end where windows do.
+    pub(super) fn read(case: &Case<'_>, windows: &[Range<i64>]) -> Result<Holders, StoreError> {
+        let mut borders: Vec<i64> = windows.iter().flat_map(|w| [w.start, w.end]).collect();
+        borders.sort_unstable();
+        borders.dedup();
+        let stretches = joined(windows);
+        let silences = silence::read(case, &stretches)?;
+        let mut pass = Pass {
+            borders: &borders,
+            stretches: &stretches,
+            silences: &silences,
+            times: FxHashMap::default(),
+            pending: Vec::new(),
+            reached: Vec::new(),
+        };
+        pass.read(case)?;
+        let mut times: Vec<(Key, Time)> = pass.times.into_iter().collect();
+        times.sort_unstable_by_key(|(key, _)| *key);
+        Ok(Holders {
+            borders,
+            times,
+            silences,
+        })
+    }
+
+    /// What the CPUs did between two borders: CPU, what, and how long.
+    pub(super) fn within(
+        &self,
+        range: &Range<i64>,
+    ) -> impl Iterator<Item = (u16, What, Time)> + '_ {
+        let slice = |border: i64| self.borders.partition_point(|b| *b <= border) as u32;
+        let (first, last) = (slice(range.start), slice(range.end));
+        let from = self.times.partition_point(|(key, _)| key.slice < first);
+        let to = self.times.partition_point(|(key, _)| key.slice < last);
+        let times = self.times[from..to.max(from)].iter();
+        times.map(|(key, time)| (key.cpu, key.what, *time))
+    }
+}
+
+/// The windows as stretches of time that are apart, in order.
+fn joined(windows: &[Range<i64>]) -> Vec<Range<i64>> {
+    let mut windows = windows.to_vec();
+    windows.sort_unstable_by_key(|window| window.start);
+    let mut joined: Vec<Range<i64>> = Vec::new();
+    for window in windows {
+        match joined.last_mut() {
+            Some(last) if window.start <= last.end => last.end = last.end.max(window.end),
+            _ => joined.push(window),
+        }
+    }
+    joined
+}
+
+/// A routine that interrupted what ran.
+#[derive(Clone, Copy)]
+struct Interrupt {
+    range: (i64, i64),
+    cpu: u16,
+    is_isr: bool,
+}
+
+struct Pass<'p> {
+    borders: &'p [i64],
+    stretches: &'p [Range<i64>],
+    silences: &'p [Range<i64>],
+    times: FxHashMap<Key, Time>,
+    /// Of each CPU, what interrupted the run that is under way.
+    pending: Vec<Vec<Interrupt>>,
+    /// Of each CPU, when the last run ended that was read.
+    reached: Vec<i64>,
+}
+
+const RUN_COLUMNS: [&str; 11] = [
+    "start_ns",
+    "end_ns",
+    "cpu",
+    "thread_id",
+    "process_id",
+    "process_row",
+    "priority",
+    "priority_out",
+    "rank_out",
+    "previous_rank",
+    "cpu_ns",
+];
+
+impl Pass<'_> {
+    fn read(&mut self, case: &Case<'_>) -> Result<(), StoreError> {
+        let table = case.table(Table::CpuRuns)?;
+        let interrupts = case.table(Table::Interrupts)?;
+        let mut interrupts = Interrupts::new(&interrupts, self.stretches);
+        let cpus = case.survey.cpus.len();
+        let Some(first) = self.stretches.first() else {
+            return Ok(());
+        };
+        for chunk in table.chunks_within(first.start..i64::MAX) {
+            let of_chunk = table.chunks()[chunk];
+            if !self.matters(of_chunk.first, of_chunk.last, cpus) {
+                continue;
+            }
+            case.check()?;
+            let batch = table.read(chunk, &RUN_COLUMNS)?;
+            let view = CpuRunsView::new(&batch)?;
+            for row in 0..view.len() {
+                let end = view.end_ns[row];
+                while let Some(interrupt) = interrupts.before(case, end)? {
+                    of_cpu(&mut self.pending, interrupt.cpu).push(interrupt);
+                }
+                self.run(&view, row);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether runs that end between these moments may reach into a stretch.
+    fn matters(&self, first: i64, last: i64, cpus: usize) -> bool {
+        let at = self
+            .stretches
+            .partition_point(|stretch| stretch.end <= first);
+        let begins = self.stretches.get(at).is_some_and(|s| s.start < last);
+        // The runs under way when the stretch before ended.
+        let before = at.checked_sub(1).and_then(|at| self.stretches.get(at));
+        let is_open = before.is_some_and(|before| {
+            let over = self.reached.iter().filter(|end| **end >= before.end);
+            over.count() < cpus
+        });
+        begins || is_open
+    }
+
+    fn run(&mut self, runs: &CpuRunsView<'_>, row: usize) {
+        let (start, end, cpu) = (runs.start_ns[row], runs.end_ns[row], runs.cpu[row]);
+        *of_cpu(&mut self.reached, cpu) = end;
+        let mut interrupts = std::mem::take(of_cpu(&mut self.pending, cpu));
+        let what = match runs.thread_id[row] {
+            0 => What::Idle,
+            _ => What::Thread {
+                rank: runs.rank_out.get(row).or(runs.previous_rank.get(row)),
+                priority: runs.priority.get(row).or(runs.priority_out.get(row)),
+                process_row: runs.process_row.get(row),
+                process_id: runs.process_id.get(row),
+            },
+        };
+        let at = self
+            .stretches
+            .partition_point(|stretch| stretch.end <= start);
+        for stretch in &self.stretches[at..] {
+            if stretch.start >= end {
+                break;
+            }
+            let to = end.min(stretch.end);
+            let mut from = start.max(stretch.start);
+            while from < to {
+                let slice = self.borders.partition_point(|border| *border <= from);
+                let border = self.borders.get(slice).map_or(to, |border| to.min(*border));
+                self.piece(slice as u32, cpu, what, from..border, &interrupts);
+                from = border;
+            }
+        }
+        interrupts.clear();
+        *of_cpu(&mut self.pending, cpu) = interrupts;
+    }
+
+    /// A part of a run that lies in one slice.
+    fn piece(
+        &mut self,
+        slice: u32,
+        cpu: u16,
+        what: What,
+        range: Range<i64>,
+        interrupts: &[Interrupt],
+    ) {
+        let length = range.end - range.start;
+        let silent = self
+            .silences
+            .iter()
+            .any(|s| s.start < range.end && range.start < s.end);
+        let mut ns = [length, 0, 0, 0];
+        if silent || !interrupts.is_empty() {
+            ns = self.apart(&range, interrupts);
+        }
+        let [thread, dpc, isr, suspended] = ns;
+        let mut add = |what: What, net_ns: i64, gross_ns: i64| {
+            let time = self.times.entry(Key { slice, cpu, what }).or_default();
+            time.net_ns += net_ns;
+            time.gross_ns += gross_ns;
+        };
+        add(what, thread, length);
+        for (what, ns) in [
+            (What::Dpc, dpc),
+            (What::Isr, isr),
+            (What::Suspended, suspended),
+        ] {
+            if ns > 0 {
+                add(what, ns, ns);
+            }
+        }
+    }
+
+    /// How long of a range were neither, DPCs, service routines, suspension: each goes before those
+    /// named before it.
+    fn apart(&self, range: &Range<i64>, interrupts: &[Interrupt]) -> [i64; 4] {
+        let mut edges: Vec<(i64, usize, i32)> = Vec::new();
+        let mut add = |from: i64, to: i64, level: usize| {
+            let (from, to) = (from.max(range.start), to.min(range.end));
+            if from < to {
+                edges.extend([(from, level, 1), (to, level, -1)]);
+            }
+        };
+        for interrupt in interrupts {
+            let (from, to) = interrupt.range;
+            add(from, to, 1 + usize::from(interrupt.is_isr));
+        }
+        for silence in self.silences {
+            add(silence.start, silence.end, 3);
+        }
+        edges.sort_unstable();
+        let mut ns = [0; 4];
+        let mut depths = [1, 0, 0, 0];
+        let mut last = range.start;
+        for (at, level, step) in edges {
+            let highest = depths.iter().rposition(|depth| *depth > 0).unwrap_or(0);
+            ns[highest] += at - last;
+            depths[level] += step;
+            last = at;
+        }
+        ns[0] += range.end - last;
+        ns
+    }
+}
+
+/// What is kept of a CPU.
+fn of_cpu<T: Default>(all: &mut Vec<T>, cpu: u16) -> &mut T {
+    let place = usize::from(cpu);
+    if place >= all.len() {
+        all.resize_with(place + 1, T::default);
+    }
+    &mut all[place]
+}
+
+/// The interrupts that reach into stretches of time, in the order in which they end.
+struct Interrupts<'i> {
+    table: &'i StoredTable,
+    stretches: &'i [Range<i64>],
+    chunk: usize,
+    read: std::vec::IntoIter<Interrupt>,
+}
+
+impl<'i> Interrupts<'i> {
+    fn new(table: &'i StoredTable, stretches: &'i [Range<i64>]) -> Interrupts<'i> {
+        Interrupts {
+            table,
+            stretches,
+            chunk: 0,
+            read: Vec::new().into_iter(),
+        }
+    }
+
+    /// The next, if it ends no later than the run that ends then.
+    fn before(&mut self, case: &Case<'_>, end_ns: i64) -> Result<Option<Interrupt>, StoreError> {
+        loop {
+            if let Some(next) = self.read.as_slice().first() {
+                return Ok(match next.range.1 <= end_ns {
+                    true => self.read.next(),
+                    false => None,
+                });
+            }
+            let chunk = self.table.chunks().get(self.chunk);
+            let Some(chunk) = chunk.filter(|chunk| chunk.first <= end_ns) else {
+                return Ok(None);
+            };
+            if self.reaches_in(chunk.first.saturating_sub(LONGEST_NS), chunk.last) {
+                case.check()?;
+                self.read = self.next_chunk()?.into_iter();
+            }
+            self.chunk += 1;
+        }
+    }
+
+    fn reaches_in(&self, from: i64, to: i64) -> bool {
+        let at = self
+            .stretches
+            .partition_point(|stretch| stretch.end <= from);
+        self.stretches
+            .get(at)
+            .is_some_and(|stretch| stretch.start < to)
+    }
+
+    fn next_chunk(&self) -> Result<Vec<Interrupt>, StoreError> {
+        let batch = self
+            .table
+            .read(self.chunk, &["start_ns", "end_ns", "cpu", "kind"])?;
+        let view = InterruptsView::new(&batch)?;
+        let mut interrupts = Vec::new();
+        for row in 0..view.len() {
+            let (Some(start), end) = (view.start_ns.get(row), view.end_ns[row]) else {
+                continue;
+            };
+            if start >= end || !self.reaches_in(start, end) {
+                continue;
+            }
+            // Those that run in threads are in the time of their threads.
+            let is_isr = match view.kind.get(row) {
+                Some("threaded_dpc" | "passive_isr") | None => continue,
+                Some("isr" | "msi") => true,
+                Some(_) => false,
+            };
+            interrupts.push(Interrupt {
+                range: (start, end),
+                cpu: view.cpu[row],
+                is_isr,
+            });
+        }
+        Ok(interrupts)
+    }
+}
+
+/// No routine runs for longer.
+const LONGEST_NS: i64 = 10_000_000_000;

@@ -1,0 +1,392 @@
+//! The critical path: what a thread's time depended on, followed back from thread to thread.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use arrow_array::RecordBatch;
+use tables::{CpuRunsView, StoreError, StoredTable, Table};
+
+use crate::{Case, Column, Evidence, Unit, Value};
+
+/// A stretch of a path: of the time around one run of a thread.
+#[derive(Clone, Debug)]
+pub(super) struct Leg {
+    pub(super) range: Range<i64>,
+    pub(super) run: Run,
+}
+
+/// A run of a thread, and what was before it. Columns of `cpu_runs` have the same names.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    pub(super) start_ns: i64,
+    end_ns: i64,
+    cpu: u16,
+    pub(super) thread_id: u32,
+    thread_row: Option<u32>,
+    pub(super) process_id: Option<u32>,
+    pub(super) process_row: Option<u32>,
+    previous_out_ns: Option<i64>,
+    ready_ns: i64,
+    waits_ns: Option<i64>,
+    readying_thread_id: Option<u32>,
+    readying_thread_row: Option<u32>,
+    readying_process_id: Option<u32>,
+    readying_process_row: Option<u32>,
+    readied_by_dpc: Option<bool>,
+    previous_wait_reason: Option<u8>,
+}
+
+impl Run {
+    /// Since when the thread was ready for it.
+    fn since_ns(&self) -> i64 {
+        self.start_ns.saturating_sub(self.ready_ns)
+    }
+
+    /// Who made it ready: a process, or a DPC.
+    pub(super) fn ended_by(&self, case: &Case<'_>) -> Option<String> {
+        match self.readied_by_dpc {
+            Some(true) => Some("a DPC".to_owned()),
+            _ => (self.readying_process_row)
+                .map(|row| case.process(Some(row), self.readying_process_id)),
+        }
+    }
+
+    /// The thread that ended the wait before, if a thread did.
+    fn readied_by(&self) -> Option<Thread> {
+        let id = self.readying_thread_id.filter(|id| *id != 0)?;
+        let waited = self.waits_ns.is_some_and(|ns| ns > 0) || self.previous_out_ns.is_none();
+        let by_thread = waited && self.readied_by_dpc == Some(false);
+        by_thread.then_some(Thread {
+            id,
+            row: self.readying_thread_row,
+        })
+    }
+}
+
+impl Leg {
+    /// How long the thread waited, was ready and ran within it.
+    pub(super) fn parts(&self) -> [i64; 3] {
+        let (since, start) = (self.run.since_ns(), self.run.start_ns);
+        let within = |from: i64, to: i64| {
+            let (from, to) = (from.max(self.range.start), to.min(self.range.end));
+            to.saturating_sub(from).max(0)
+        };
+        [
+            within(i64::MIN, since),
+            within(since, start),
+            within(start, i64::MAX),
+        ]
+    }
+}
+
+/// A thread, by its row in `threads` if that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Thread {
+    pub(super) id: u32,
+    pub(super) row: Option<u32>,
+}
+
+impl Thread {
+    fn is_of(self, runs: &CpuRunsView<'_>, row: usize) -> bool {
+        runs.thread_id[row] == self.id
+            && (self.row.is_none() || runs.thread_row.get(row) == self.row)
+    }
+}
+
+/// What a thread's time depended on, from the end of the range back: where it waited for another
+/// thread, the time is that thread's. The legs are without gaps, the last in time first; there are
+/// at most `legs`, so that they may not go back as far as the range.
+pub(super) fn path(
+    runs: &mut Runs<'_>,
+    thread: Thread,
+    range: &Range<i64>,
+    legs: usize,
+) -> Result<Vec<Leg>, StoreError> {
+    let mut path: Vec<Leg> = Vec::new();
+    let (mut thread, mut at) = (thread, range.end);
+    // Threads that make each other ready at one moment are not followed in a circle.
+    let mut stood_still = 0;
+    while at > range.start && path.len() < legs && stood_still < 8 {
+        let Some(run) = runs.until(thread, at)? else {
+            // It does not run again: its time counts from where it did.
+            let Some(end) = runs.last_end_before(thread, at)? else {
+                break;
+            };
+            if !path.is_empty() || end <= range.start {
+                break;
+            }
+            at = end;
+            continue;
+        };
+        let since = run.since_ns();
+        let next = match run.readied_by() {
+            Some(by) if since < at => (by, since),
+            _ => (thread, run.previous_out_ns.unwrap_or(range.start)),
+        };
+        let from = next.1.clamp(range.start, at);
+        match from < at {
+            true => {
+                stood_still = 0;
+                let range = from..at;
+                path.push(Leg { range, run });
+            }
+            false => stood_still += 1,
+        }
+        (thread, at) = (next.0, from);
+    }
+    Ok(path)
+}
+
+const COLUMNS: [&str; 17] = [
+    "start_ns",
+    "end_ns",
+    "cpu",
+    "thread_id",
+    "thread_row",
+    "process_id",
+    "process_row",
+    "previous_out_ns",
+    "readied_ns",
+    "ready_ns",
+    "waits_ns",
+    "readying_thread_id",
+    "readying_thread_row",
+    "readying_process_id",
+    "readying_process_row",
+    "readied_by_dpc",
+    "previous_wait_reason",
+];
+
+/// Chunks of runs that are kept, for the steps that come next are near.
+const KEPT: usize = 4;
+
+/// Runs of threads, looked up one by one.
+pub(super) struct Runs<'c> {
+    case: &'c Case<'c>,
+    table: StoredTable,
+    kept: VecDeque<(usize, RecordBatch)>,
+}
+
+impl<'c> Runs<'c> {
+    pub(super) fn new(case: &'c Case<'c>) -> Result<Runs<'c>, StoreError> {
+        Ok(Runs {
+            case,
+            table: case.table(Table::CpuRuns)?,
+            kept: VecDeque::new(),
+        })
+    }
+
+    fn chunk(&mut self, chunk: usize) -> Result<&RecordBatch, StoreError> {
+        if let Some(place) = self.kept.iter().position(|(other, _)| *other == chunk) {
+            return Ok(&self.kept[place].1);
+        }
+        self.case.check()?;
+        if self.kept.len() >= KEPT {
+            self.kept.pop_front();
+        }
+        let batch = self.table.read(chunk, &COLUMNS)?;
+        self.kept.push_back((chunk, batch));
+        Ok(&self.kept[self.kept.len() - 1].1)
+    }
+
+    /// The thread's first run that ends at a moment or later: the one then under way, or the one
+    /// that it then waits for.
+    fn until(&mut self, thread: Thread, at: i64) -> Result<Option<Run>, StoreError> {
+        for chunk in self.table.chunks_within(at..i64::MAX) {
+            let batch = self.chunk(chunk)?;
+            let view = CpuRunsView::new(batch)?;
+            let first = view.end_ns.partition_point(|end| *end < at);
+            let row = (first..view.len()).find(|row| thread.is_of(&view, *row));
+            if let Some(row) = row {
+                return Ok(Some(read(&view, row)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// When the thread's last run ended that did so before.
+    fn last_end_before(&mut self, thread: Thread, at: i64) -> Result<Option<i64>, StoreError> {
+        for chunk in self.table.chunks_within(i64::MIN..at).rev() {
+            let batch = self.chunk(chunk)?;
+            let view = CpuRunsView::new(batch)?;
+            let rows = view.end_ns.partition_point(|end| *end < at);
+            let row = (0..rows).rev().find(|row| thread.is_of(&view, *row));
+            if let Some(row) = row {
+                return Ok(Some(view.end_ns[row]));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The thread that ran last of those asked for, before a moment.
+    pub(super) fn last_before(
+        &mut self,
+        at: i64,
+        is_asked: impl Fn(Option<u32>) -> bool,
+    ) -> Result<Option<Thread>, StoreError> {
+        // One that runs then ends later; the last chunk that may hold it is enough.
+        let upto = self.table.chunks_within(i64::MIN..at.saturating_add(1)).end;
+        let chunks = upto.saturating_add(1).min(self.table.chunks().len());
+        for chunk in (0..chunks).rev() {
+            let batch = self.chunk(chunk)?;
+            let view = CpuRunsView::new(batch)?;
+            let asked = (0..view.len())
+                .filter(|row| view.start_ns[*row] <= at && view.thread_id[*row] != 0)
+                .filter(|row| is_asked(view.process_row.get(*row)));
+            if let Some(row) = asked.max_by_key(|row| view.start_ns[*row]) {
+                return Ok(Some(Thread {
+                    id: view.thread_id[row],
+                    row: view.thread_row.get(row),
+                }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn read(runs: &CpuRunsView<'_>, row: usize) -> Run {
+    Run {
+        start_ns: runs.start_ns[row],
+        end_ns: runs.end_ns[row],
+        cpu: runs.cpu[row],
+        thread_id: runs.thread_id[row],
+        thread_row: runs.thread_row.get(row),
+        process_id: runs.process_id.get(row),
+        process_row: runs.process_row.get(row),
+        previous_out_ns: runs.previous_out_ns.get(row),
+        ready_ns: runs.ready_ns.get(row).unwrap_or(0),
+        waits_ns: runs.waits_ns.get(row),
+        readying_thread_id: runs.readying_thread_id.get(row),
+        readying_thread_row: runs.readying_thread_row.get(row),
+        readying_process_id: runs.readying_process_id.get(row),
+        readying_process_row: runs.readying_process_row.get(row),
+        readied_by_dpc: runs.readied_by_dpc.get(row),
+        previous_wait_reason: runs.previous_wait_reason.get(row),
+    }
+}
+
+/// The legs, the last in time first, as rows of a query that names their runs.
+pub(super) fn evidence(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
+    let query = format!(
+        "WITH {} SELECT leg, process(process_row) AS process, thread_id, from_ns, to_ns, waited_ns, \
+         was_ready_ns, ran_ns, wait_reason(previous_wait_reason) AS waited_for, CASE WHEN \
+         readied_by_dpc THEN 'a DPC' ELSE process(readying_process_row) END AS readied_by, \
+         readying_thread_id FROM parts ORDER BY leg",
+        parts(legs)
+    );
+    let columns = [
+        Column::new("leg", "", Unit::None),
+        Column::new("process", "process", Unit::None),
+        Column::new("thread_id", "thread", Unit::None),
+        Column::new("from_ns", "from", Unit::Moment),
+        Column::new("to_ns", "to", Unit::Moment),
+        Column::new("waited_ns", "waited", Unit::Duration),
+        Column::new("was_ready_ns", "was ready", Unit::Duration),
+        Column::new("ran_ns", "ran", Unit::Duration),
+        Column::new("waited_for", "waited for", Unit::None),
+        Column::new("readied_by", "readied by", Unit::None),
+        Column::new("readying_thread_id", "thread", Unit::None),
+    ];
+    let mut evidence = Evidence::new(title, query, &columns);
+    for (number, leg) in (1i64..).zip(legs) {
+        let run = &leg.run;
+        let [waited, was_ready, ran] = leg.parts();
+        let process = run
+            .process_row
+            .map(|_| case.process(run.process_row, run.process_id));
+        evidence = evidence.row([
+            Some(number.into()),
+            process.map(Value::from),
+            Some(run.thread_id.into()),
+            Some(leg.range.start.into()),
+            Some(leg.range.end.into()),
+            Some(waited.into()),
+            Some(was_ready.into()),
+            Some(ran.into()),
+            run.previous_wait_reason
+                .map(|code| wait_reason(code).into()),
+            run.ended_by(case).map(Value::from),
+            run.readying_thread_id.map(Value::from),
+        ]);
+    }
+    evidence
+}
+
+/// The legs by thread, whoever had most of the path first.
+pub(super) fn totals(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
+    let query = format!(
+        "WITH {} SELECT process(process_row) AS process, thread_id, sum(waited_ns) AS waited_ns, \
+         sum(was_ready_ns) AS was_ready_ns, sum(ran_ns) AS ran_ns FROM parts GROUP BY process_row, \
+         thread_row, thread_id ORDER BY sum(to_ns - from_ns) DESC, thread_id, thread_row LIMIT \
+         {SHOWN}",
+        parts(legs)
+    );
+    let columns = [
+        Column::new("process", "process", Unit::None),
+        Column::new("thread_id", "thread", Unit::None),
+        Column::new("waited_ns", "waited", Unit::Duration),
+        Column::new("was_ready_ns", "was ready", Unit::Duration),
+        Column::new("ran_ns", "ran", Unit::Duration),
+    ];
+    let mut evidence = Evidence::new(title, query, &columns);
+    for (run, parts) in by_thread(legs).into_iter().take(SHOWN) {
+        let process = run
+            .process_row
+            .map(|_| case.process(run.process_row, run.process_id));
+        let [waited, was_ready, ran] = parts.map(|ns| Some(ns.into()));
+        let thread = Some(run.thread_id.into());
+        evidence = evidence.row([process.map(Value::from), thread, waited, was_ready, ran]);
+    }
+    evidence
+}
+
+const SHOWN: usize = 20;
+
+/// How long each thread of a path waited, was ready and ran; whoever had most of it first.
+pub(super) fn by_thread(legs: &[Leg]) -> Vec<(&Run, [i64; 3])> {
+    let mut sums: Vec<(&Run, [i64; 3])> = Vec::new();
+    for leg in legs {
+        let key = |run: &Run| (run.process_row, run.thread_row, run.thread_id);
+        let place = sums.iter().position(|(run, _)| key(run) == key(&leg.run));
+        let place = place.unwrap_or_else(|| {
+            sums.push((&leg.run, [0; 3]));
+            sums.len() - 1
+        });
+        for (sum, part) in sums[place].1.iter_mut().zip(leg.parts()) {
+            *sum += part;
+        }
+    }
+    sums.sort_by_key(|(run, parts)| {
+        let row = run.thread_row.map_or(u64::MAX, u64::from);
+        (-parts.iter().sum::<i64>(), run.thread_id, row)
+    });
+    sums
+}
+
+/// The name of a wait reason, as the function of SQL gives it.
+pub(super) fn wait_reason(code: u8) -> String {
+    events::kernel::wait_reason(code).map_or_else(|| code.to_string(), str::to_owned)
+}
+
+/// The legs beside their runs in SQL, as `parts`.
+fn parts(legs: &[Leg]) -> String {
+    let values: Vec<String> = (1..)
+        .zip(legs)
+        .map(|(number, leg): (usize, &Leg)| {
+            let run = &leg.run;
+            format!(
+                "({number}, {}, {}, {}, {}, {}, {})",
+                run.thread_id, run.cpu, run.start_ns, run.end_ns, leg.range.start, leg.range.end
+            )
+        })
+        .collect();
+    format!(
+        "path AS (SELECT * FROM (VALUES {}) AS path (leg, thread, on_cpu, run_start_ns, run_end_ns, \
+         from_ns, to_ns)), parts AS (SELECT *, greatest(0, least(to_ns, start_ns - \
+         coalesce(ready_ns, 0)) - from_ns) AS waited_ns, greatest(0, least(to_ns, start_ns) - \
+         greatest(from_ns, start_ns - coalesce(ready_ns, 0))) AS was_ready_ns, greatest(0, to_ns - \
+         greatest(from_ns, start_ns)) AS ran_ns FROM path JOIN cpu_runs ON thread_id = thread AND \
+         cpu = on_cpu AND start_ns = run_start_ns AND end_ns = run_end_ns)",
+        values.join(", ")
+    )
+}

@@ -1,0 +1,198 @@
+//! Threads that could run and had got no CPU when the trace ended.
+
+use tables::{CpuRunsView, ReadyThreadsView, StoreError, Table};
+
+use super::waiter::Waiter;
+use crate::{Case, Column, Evidence, Unit, Value};
+
+/// States of a thread that could go on: ready, standby, deferred ready.
+const READY: [u8; 3] = [1, 3, 7];
+
+/// A thread that could run and had got no CPU when the trace ended.
+pub(super) struct StillWaiting {
+    pub(super) waiter: Waiter,
+    pub(super) evidence: Evidence,
+}
+
+/// What is known of a thread's last run, or of what made it ready since.
+#[derive(Clone, Copy, Default)]
+struct Last {
+    /// When the run ended; none if it never ran.
+    end_ns: Option<i64>,
+    is_ready: bool,
+    /// When it was made ready after that.
+    readied_ns: Option<i64>,
+}
+
+/// The threads that waited for at least so long, the longest waits first.
+pub(super) fn read(
+    case: &Case<'_>,
+    at_least_ns: i64,
+    at_most: usize,
+) -> Result<Vec<StillWaiting>, StoreError> {
+    let mut threads = vec![Last::default(); case.names.thread_rows()];
+    let runs = case.table(Table::CpuRuns)?;
+    let columns = [
+        "end_ns",
+        "thread_row",
+        "thread_id",
+        "state_out",
+        "ends_at_switch",
+    ];
+    for batch in case.batches(&runs, i64::MIN..i64::MAX, &columns) {
+        let batch = batch?;
+        let view = CpuRunsView::new(&batch)?;
+        for row in 0..view.len() {
+            let thread = view
+                .thread_row
+                .get(row)
+                .filter(|_| view.thread_id[row] != 0);
+            if let Some(last) = thread.and_then(|row| threads.get_mut(row as usize)) {
+                last.end_ns = Some(view.end_ns[row]);
+                last.is_ready = view.state_out.get(row).is_some_and(|s| READY.contains(&s));
+            }
+        }
+    }
+    let ready = case.table(Table::ReadyThreads)?;
+    for batch in case.batches(&ready, i64::MIN..i64::MAX, &["time_ns", "thread_row"]) {
+        let batch = batch?;
+        let view = ReadyThreadsView::new(&batch)?;
+        for row in 0..view.len() {
+            let thread = view.thread_row.get(row);
+            if let Some(last) = thread.and_then(|row| threads.get_mut(row as usize)) {
+                last.readied_ns = Some(view.time_ns[row]);
+            }
+        }
+    }
+    let end = case.survey.span.end;
+    let mut found: Vec<(i64, u32, Last)> = Vec::new();
+    for (row, last) in (0..).zip(threads) {
+        let after = last
+            .readied_ns
+            .filter(|ns| last.end_ns.is_none_or(|end| *ns > end));
+        let since = after.or(last.end_ns.filter(|_| last.is_ready));
+        let Some(since) = since.filter(|ns| end.saturating_sub(*ns) >= at_least_ns.max(1)) else {
+            continue;
+        };
+        let readied_ns = after;
+        found.push((since, row, Last { readied_ns, ..last }));
+    }
+    found.sort_unstable_by_key(|(since, row, _)| (*since, *row));
+    found.truncate(at_most);
+    let mut waiting = Vec::new();
+    for (since, row, last) in found {
+        waiting.extend(still_waiting(case, since, row, last)?);
+    }
+    Ok(waiting)
+}
+
+const RUN_COLUMNS: [&str; 10] = [
+    "end_ns",
+    "cpu",
+    "thread_id",
+    "thread_row",
+    "process_id",
+    "process_row",
+    "priority_out",
+    "rank_out",
+    "previous_rank",
+    "state_out",
+];
+
+const READY_COLUMNS: [&str; 7] = [
+    "time_ns",
+    "thread_row",
+    "thread_id",
+    "process_id",
+    "process_row",
+    "kernel_stack_not_resident",
+    "process_out_of_memory",
+];
+
+/// Looks up what there is to know of such a thread.
+fn still_waiting(
+    case: &Case<'_>,
+    since: i64,
+    thread_row: u32,
+    last: Last,
+) -> Result<Option<StillWaiting>, StoreError> {
+    let range = since..case.survey.span.end;
+    let Some(thread_id) = case.names.thread_id(thread_row) else {
+        return Ok(None);
+    };
+    let mut waiter = Waiter {
+        range: range.clone(),
+        thread_id,
+        thread_row: Some(thread_row),
+        process_id: None,
+        process_row: None,
+        rank: None,
+        priorities: vec![(range.clone(), None)],
+        cpu: None,
+        limited_to: None,
+        affinity_is_known: false,
+        is_paged_out: None,
+        ran_unseen: false,
+        wait: None,
+    };
+    if let Some(end) = last.end_ns {
+        let runs = case.table(Table::CpuRuns)?;
+        for batch in case.batches(&runs, end..end.saturating_add(1), &RUN_COLUMNS) {
+            let batch = batch?;
+            let view = CpuRunsView::new(&batch)?;
+            let mut rows = (0..view.len()).filter(|row| view.end_ns[*row] == end);
+            if let Some(row) = rows.find(|row| view.thread_row.get(*row) == Some(thread_row)) {
+                waiter.cpu = Some(view.cpu[row]);
+                waiter.rank = view.rank_out.get(row).or(view.previous_rank.get(row));
+                waiter.priorities = vec![(range.clone(), view.priority_out.get(row))];
+                waiter.process_id = view.process_id.get(row);
+                waiter.process_row = view.process_row.get(row);
+            }
+        }
+    }
+    if let Some(time) = last.readied_ns {
+        let ready = case.table(Table::ReadyThreads)?;
+        for batch in case.batches(&ready, time..time.saturating_add(1), &READY_COLUMNS) {
+            let batch = batch?;
+            let view = ReadyThreadsView::new(&batch)?;
+            let mut rows = (0..view.len()).filter(|row| view.time_ns[*row] == time);
+            if let Some(row) = rows.find(|row| view.thread_row.get(*row) == Some(thread_row)) {
+                waiter.process_id = view.process_id.get(row).or(waiter.process_id);
+                waiter.process_row = view.process_row.get(row).or(waiter.process_row);
+                let stack = view.kernel_stack_not_resident.get(row);
+                let swapped = view.process_out_of_memory.get(row);
+                waiter.is_paged_out = stack.zip(swapped).map(|(a, b)| a || b);
+            }
+        }
+    }
+    let end = range.end;
+    let (what, query) = match last.readied_ns {
+        Some(time) => (
+            "made ready",
+            format!(
+                "SELECT thread_id, time_ns AS since_ns, {end} - time_ns AS waited_ns FROM \
+                 ready_threads WHERE thread_row = {thread_row} AND time_ns = {time} LIMIT 1"
+            ),
+        ),
+        None => (
+            "taken off its CPU",
+            format!(
+                "SELECT thread_id, end_ns AS since_ns, {end} - end_ns AS waited_ns FROM cpu_runs \
+                 WHERE thread_row = {thread_row} AND end_ns = {since} LIMIT 1"
+            ),
+        ),
+    };
+    let columns = [
+        Column::new("thread_id", "thread", Unit::None),
+        Column::new("since_ns", "ready since", Unit::Moment),
+        Column::new("waited_ns", "ready until the trace's end", Unit::Duration),
+    ];
+    let title = format!("When the thread was {what} that had not run again when the trace ended");
+    let waited_ns = end - since;
+    let evidence = Evidence::new(title, query, &columns).row([
+        Some(Value::from(thread_id)),
+        Some(since.into()),
+        Some(waited_ns.into()),
+    ]);
+    Ok(Some(StillWaiting { waiter, evidence }))
+}

@@ -1,0 +1,537 @@
+//! What may have kept a thread from running, weighed for one wait.
+
+use std::ops::Range;
+
+use tables::{DamagesView, ProcessFreezesView, StoreError, Table};
+
+use super::held::{self, By, Held};
+use super::holders::Holders;
+use super::silence;
+use super::waiter::Waiter;
+use crate::{
+    About, Case, Column, Evidence, Judgement, Unit, Value, Verdict, duration, grouped, percent,
+};
+
+/// What kept a thread from running. Where several explain half of a wait or more, the first of them
+/// here is the cause: it is behind the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Cause {
+    LostEvents,
+    Suspended,
+    Frozen,
+    PagedOut,
+    Affinity,
+    Rank,
+    HigherPriority,
+    EqualPriority,
+    Interrupts,
+    Dispatcher,
+}
+
+/// Of a wait that no theory explains half of.
+const HALF: f64 = 0.5;
+/// What explains less is not counted as a part.
+const PART: f64 = 0.1;
+
+const fn about(id: &'static str, question: &'static str, record: &'static str) -> About {
+    About {
+        id,
+        question,
+        tables: &[],
+        record,
+        sources: &[],
+    }
+}
+
+static PRIORITY: About = about(
+    "higher-priority",
+    "Were the CPUs busy with threads of higher priority?",
+    "context switches (xperf -on CSWITCH, WPR keyword CSwitch)",
+);
+static QUANTUM: About = about(
+    "equal-priority",
+    "Were they busy with threads of the same priority, one quantum after the other?",
+    "context switches (xperf -on CSWITCH, WPR keyword CSwitch)",
+);
+static RANK: About = about(
+    "better-rank",
+    "Were they busy with threads of better rank, which goes before priority?",
+    "context switches on Windows 10 1709 or later (xperf -on CSWITCH, WPR keyword CSwitch)",
+);
+static DISPATCHER: About = about(
+    "dispatcher",
+    "Were there CPUs that it could have had, but the dispatcher does not compare it with what they \
+     ran?",
+    "context switches (xperf -on CSWITCH, WPR keyword CSwitch)",
+);
+static INTERRUPTS: About = about(
+    "interrupted-cpus",
+    "Were the CPUs busy with DPCs and service routines?",
+    "DPCs and interrupts (xperf -on DPC+INTERRUPT, WPR keywords DPC and Interrupt)",
+);
+static AFFINITY: About = about(
+    "affinity",
+    "Might it run on some CPUs only?",
+    "threads and processes (xperf -on PROC_THREAD, WPR keyword ProcessThread)",
+);
+static PAGED_OUT: About = about(
+    "stack-paged-out",
+    "Was its kernel stack paged out, or its process swapped out?",
+    "threads made ready (xperf -on DISPATCHER, WPR keyword ReadyThread)",
+);
+static FROZEN: About = about(
+    "process-frozen",
+    "Was its process frozen?",
+    "the provider Microsoft-Windows-Kernel-Process with keyword 0x200 (process freeze)",
+);
+static SUSPENDED: About = about(
+    "machine-suspended",
+    "Was the machine suspended?",
+    "context switches and samples (xperf -on CSWITCH+PROFILE)",
+);
+static LOST: About = about(
+    "lost-events",
+    "Are events missing or clocks wrong, so that the wait may be none?",
+    "again with more and larger buffers (xperf -MinBuffers, -BufferSize)",
+);
+
+/// What else is read of the trace, once for all waits.
+pub(super) struct Facts {
+    freezes: Vec<Freeze>,
+    damage: Vec<Damage>,
+    has_interrupts: bool,
+}
+
+struct Freeze {
+    range: Range<i64>,
+    process_id: u32,
+}
+
+struct Damage {
+    start_ns: i64,
+    end_ns: Option<i64>,
+    kind: Option<String>,
+    count: Option<u64>,
+    cpu: Option<u16>,
+}
+
+impl Facts {
+    pub(super) fn read(case: &Case<'_>) -> Result<Facts, StoreError> {
+        let mut freezes = Vec::new();
+        let table = case.table(Table::ProcessFreezes)?;
+        let columns = ["start_ns", "end_ns", "process_id"];
+        for batch in case.batches(&table, i64::MIN..i64::MAX, &columns) {
+            let batch = batch?;
+            let view = ProcessFreezesView::new(&batch)?;
+            freezes.extend((0..view.len()).map(|row| Freeze {
+                range: view.start_ns[row]..view.end_ns[row],
+                process_id: view.process_id[row],
+            }));
+        }
+        let mut damage = Vec::new();
+        let table = case.table(Table::Damages)?;
+        let columns = ["start_ns", "end_ns", "kind", "count", "cpu"];
+        for batch in case.batches(&table, i64::MIN..i64::MAX, &columns) {
+            let batch = batch?;
+            let view = DamagesView::new(&batch)?;
+            damage.extend((0..view.len()).map(|row| Damage {
+                start_ns: view.start_ns[row],
+                end_ns: view.end_ns.get(row),
+                kind: view.kind.get(row).map(str::to_owned),
+                count: view.count.get(row),
+                cpu: view.cpu.get(row),
+            }));
+        }
+        Ok(Facts {
+            freezes,
+            damage,
+            has_interrupts: case.has(Table::Interrupts)?,
+        })
+    }
+}
+
+impl Damage {
+    fn may_lie_in(&self, range: &Range<i64>) -> bool {
+        self.start_ns < range.end && self.end_ns.is_none_or(|ns| ns > range.start)
+    }
+}
+
+/// Kinds of damage that are losses.
+const LOSSES: [&str; 6] = [
+    "events_lost",
+    "buffers_lost",
+    "buffer_marks_lost_events",
+    "buffer_marks_lost_buffers",
+    "loss_events",
+    "missing_sequence_numbers",
+];
+
+impl Facts {
+    /// Whether a wait is likely none: events are lost, and most CPUs that the thread could have had
+    /// were idle.
+    fn may_have_lost(&self, waiter: &Waiter, held: &Held) -> bool {
+        let is_loss = |damage: &Damage| damage.kind.as_deref().is_some_and(|k| LOSSES.contains(&k));
+        waiter.is_paged_out != Some(true)
+            && held.by(By::Idle) as f64 >= HALF * held.all_ns as f64
+            && (self.damage.iter()).any(|d| is_loss(d) && d.may_lie_in(&waiter.range))
+    }
+}
+
+/// What each theory says of a wait.
+pub(super) struct Weighed {
+    pub(super) verdicts: Vec<Verdict>,
+    /// The cause, if something explains half of it.
+    pub(super) cause: Option<Cause>,
+    /// How much of the wait nobody lost: the machine was suspended, or the wait may be none.
+    pub(super) not_lost_ns: i64,
+    /// Processes that ran most meanwhile.
+    pub(super) who_ran: Evidence,
+    pub(super) most: Option<(String, i64)>,
+    pub(super) idle_beyond_ns: Option<i64>,
+}
+
+/// Weighs all theories for a wait.
+pub(super) fn weigh(
+    case: &Case<'_>,
+    facts: &Facts,
+    waiter: &Waiter,
+    held: &Held,
+    holders: &Holders,
+) -> Weighed {
+    let scales = Scales {
+        ready_ns: waiter.ready_ns(),
+        held,
+    };
+    let (who_ran, most) = held::by_process(case, waiter, holders);
+    let mut weighed: Vec<(Cause, Verdict)> = Vec::new();
+
+    let its_cpus = match &waiter.limited_to {
+        None => "the CPUs",
+        Some(_) => "the CPUs that it may use",
+    };
+    let had = |who: &str, by: &[By]| {
+        let ns: i64 = by.iter().map(|by| held.by(*by)).sum();
+        format!("{who} had {} of {its_cpus}.", percent(ns, held.all_ns))
+    };
+    weighed.push((
+        Cause::HigherPriority,
+        scales.cpu_time(
+            &PRIORITY,
+            &[By::Priority],
+            had("Threads of higher priority", &[By::Priority]),
+        ),
+    ));
+    weighed.push((
+        Cause::EqualPriority,
+        scales.cpu_time(
+            &QUANTUM,
+            &[By::EqualPriority],
+            had(
+                "Threads of the same rank and priority",
+                &[By::EqualPriority],
+            ),
+        ),
+    ));
+    weighed.push((Cause::Rank, rank(case, waiter, held, &scales, its_cpus)));
+    let is_paged_out = waiter.is_paged_out == Some(true);
+    // A thread whose stack is on its way cannot be given an idle CPU.
+    let not_chosen: &[By] = match is_paged_out {
+        true => &[By::Dispatcher],
+        false => &[By::Dispatcher, By::Idle],
+    };
+    weighed.push((
+        Cause::Dispatcher,
+        scales.cpu_time(
+            &DISPATCHER,
+            not_chosen,
+            format!(
+                "Threads that go behind it had {} of {its_cpus}, which were idle for {}; a ready \
+                 thread is compared with what its ideal processor runs only.",
+                percent(held.by(By::Dispatcher), held.all_ns),
+                percent(held.by(By::Idle), held.all_ns),
+            ),
+        ),
+    ));
+    weighed.push((
+        Cause::Interrupts,
+        match facts.has_interrupts {
+            true => scales.cpu_time(
+                &INTERRUPTS,
+                &[By::Dpc, By::Isr],
+                had("DPCs and service routines", &[By::Dpc, By::Isr]),
+            ),
+            false => not_recorded(&INTERRUPTS, "The trace has no DPCs and interrupts."),
+        },
+    ));
+    let (affinity, idle_beyond_ns) = affinity(case, waiter, holders, &scales);
+    weighed.push((Cause::Affinity, affinity));
+    weighed.push((Cause::PagedOut, paged_out(case, waiter, &scales)));
+    weighed.push((Cause::Frozen, frozen(case, facts, waiter, &scales)));
+    weighed.push((Cause::Suspended, suspended(waiter, holders, &scales)));
+    let is_doubtful = waiter.ran_unseen || facts.may_have_lost(waiter, held);
+    weighed.push((Cause::LostEvents, lost(facts, waiter, is_doubtful, &scales)));
+
+    let explain_half = weighed.iter().filter(|(_, verdict)| {
+        let explains = verdict.explains_ns.unwrap_or(0);
+        verdict.judgement == Judgement::For && explains as f64 >= HALF * scales.ready_ns as f64
+    });
+    let cause = explain_half.map(|(cause, _)| *cause).min();
+    let not_lost_ns = match is_doubtful {
+        true => scales.ready_ns,
+        false => held.part_of_wait(held.by(By::Suspended)),
+    };
+    Weighed {
+        verdicts: weighed.into_iter().map(|(_, verdict)| verdict).collect(),
+        cause,
+        not_lost_ns,
+        who_ran,
+        most,
+        idle_beyond_ns,
+    }
+}
+
+/// What shares are taken of.
+struct Scales<'h> {
+    ready_ns: i64,
+    held: &'h Held,
+}
+
+impl Scales<'_> {
+    /// The verdict on something that had that CPU time.
+    fn cpu_time(&self, about: &About, by: &[By], because: String) -> Verdict {
+        let ns: i64 = by.iter().map(|by| self.held.by(*by)).sum();
+        self.explains(about, self.held.part_of_wait(ns), because)
+    }
+
+    /// The verdict on something that explains so much of the wait.
+    fn explains(&self, about: &About, explains_ns: i64, because: String) -> Verdict {
+        let share = match self.ready_ns {
+            0 => 0.0,
+            ready => explains_ns as f64 / ready as f64,
+        };
+        let (judgement, because) = match share {
+            HALF.. => (Judgement::For, because),
+            PART.. => (Judgement::For, format!("In part: {because}")),
+            _ => (Judgement::Against, because),
+        };
+        let mut verdict = Verdict::new(about, judgement, because);
+        verdict.explains_ns = Some(explains_ns);
+        verdict
+    }
+}
+
+fn not_recorded(about: &About, because: &str) -> Verdict {
+    Verdict::new(about, Judgement::NotRecorded, because)
+}
+
+fn rank(
+    case: &Case<'_>,
+    waiter: &Waiter,
+    held: &Held,
+    scales: &Scales<'_>,
+    its_cpus: &str,
+) -> Verdict {
+    if case.survey.runs_with_rank == 0 {
+        return not_recorded(&RANK, "No context switch carries a rank.");
+    }
+    let Some(rank) = waiter.rank else {
+        return not_recorded(&RANK, "The rank of the thread is not known.");
+    };
+    let because = match (rank, held.outranked_by) {
+        (0, _) => "Its rank was 0: none is better.".to_owned(),
+        (rank, None) => format!("Its rank was {rank}, but no thread of better rank ran."),
+        (rank, Some(by)) => format!(
+            "Its rank was {rank}; threads of better rank and no higher priority ({} to {}) had {} \
+             of {its_cpus}.",
+            by.priorities.0,
+            by.priorities.1,
+            percent(held.by(By::Rank), held.all_ns)
+        ),
+    };
+    scales.cpu_time(&RANK, &[By::Rank], because)
+}
+
+fn affinity(
+    case: &Case<'_>,
+    waiter: &Waiter,
+    holders: &Holders,
+    scales: &Scales<'_>,
+) -> (Verdict, Option<i64>) {
+    let Some(cpus) = &waiter.limited_to else {
+        let verdict = match waiter.affinity_is_known {
+            true => scales.explains(&AFFINITY, 0, "It may run on every CPU.".to_owned()),
+            false => not_recorded(&AFFINITY, "Nothing tells on which CPUs it may run."),
+        };
+        return (verdict, None);
+    };
+    let list: Vec<String> = cpus.iter().map(u16::to_string).collect();
+    let of_all = format!(
+        "It may run on {} of {} CPUs: {}",
+        cpus.len(),
+        case.survey.cpus.len(),
+        list.join(", ")
+    );
+    match held::idle_beyond(case, waiter, holders) {
+        None => {
+            let because = format!("{of_all}; the others had no time to spare.");
+            (scales.explains(&AFFINITY, 0, because), None)
+        }
+        Some((evidence, longest)) => {
+            let because = format!(
+                "{of_all}; one of the others was idle for {}.",
+                duration(longest)
+            );
+            let mut verdict = scales.explains(&AFFINITY, longest.min(scales.ready_ns), because);
+            verdict.evidence.push(evidence);
+            (verdict, Some(longest))
+        }
+    }
+}
+
+fn paged_out(case: &Case<'_>, waiter: &Waiter, scales: &Scales<'_>) -> Verdict {
+    match waiter.is_paged_out {
+        Some(true) => {
+            // Until when it was, the trace does not tell; a CPU takes it as soon as it can run.
+            let suspended = scales.held.part_of_wait(scales.held.by(By::Suspended));
+            let because =
+                "The event that made it ready says that its kernel stack, or its process, \
+                           was not in memory and had to be read first."
+                    .to_owned();
+            scales.explains(&PAGED_OUT, scales.ready_ns - suspended, because)
+        }
+        Some(false) => {
+            let because = "The event that made it ready says that both were in memory.".to_owned();
+            scales.explains(&PAGED_OUT, 0, because)
+        }
+        None if case.survey.has_ready_events => {
+            let because = "It had lost its CPU without waiting: nothing could be paged out.";
+            scales.explains(&PAGED_OUT, 0, because.to_owned())
+        }
+        None => not_recorded(&PAGED_OUT, "The trace has no events of threads made ready."),
+    }
+}
+
+fn frozen(case: &Case<'_>, facts: &Facts, waiter: &Waiter, scales: &Scales<'_>) -> Verdict {
+    if facts.freezes.is_empty() {
+        let because = "There are no events of processes being frozen: none was, or they were not \
+                       recorded.";
+        return not_recorded(&FROZEN, because);
+    }
+    let Range { start, end } = &waiter.range;
+    let process = case.process(waiter.process_row, waiter.process_id);
+    let Some(id) = waiter.process_id else {
+        return not_recorded(&FROZEN, "The process of the thread is not known.");
+    };
+    let columns = [
+        Column::new("start_ns", "frozen at", Unit::Moment),
+        Column::new("end_ns", "thawed at", Unit::Moment),
+        Column::new("within_ns", "within the wait", Unit::Duration),
+    ];
+    let query = format!(
+        "SELECT start_ns, end_ns, least(end_ns, {end}) - greatest(start_ns, {start}) AS within_ns \
+         FROM process_freezes WHERE process_id = {id} AND start_ns < {end} AND end_ns > {start} \
+         ORDER BY start_ns, end_ns"
+    );
+    let mut evidence = Evidence::new(format!("When {process} was frozen"), query, &columns);
+    let mut frozen_ns = 0;
+    for freeze in &facts.freezes {
+        let within = freeze.range.end.min(*end) - freeze.range.start.max(*start);
+        if freeze.process_id == id && within > 0 {
+            frozen_ns += within;
+            let cells = [freeze.range.start, freeze.range.end, within];
+            evidence = evidence.row(cells.map(|ns| Some(ns.into())));
+        }
+    }
+    let because = match frozen_ns {
+        0 => format!("{process} was not frozen then."),
+        ns => format!("{process} was frozen for {} of it.", duration(ns)),
+    };
+    let mut verdict = scales.explains(&FROZEN, frozen_ns.min(scales.ready_ns), because);
+    verdict.evidence.push(evidence);
+    verdict
+}
+
+fn suspended(waiter: &Waiter, holders: &Holders, scales: &Scales<'_>) -> Verdict {
+    let silences = silence::within(&holders.silences, &waiter.range);
+    let silent_ns: i64 = silences.map(|silence| silence.end - silence.start).sum();
+    if silent_ns == 0 {
+        let because = format!(
+            "CPUs logged something all the time: no silence of {} or more.",
+            duration(silence::SILENCE_NS)
+        );
+        return scales.explains(&SUSPENDED, 0, because);
+    }
+    let because = format!("No CPU logged anything for {}.", duration(silent_ns));
+    let mut verdict = scales.explains(&SUSPENDED, silent_ns, because);
+    let evidence = silence::evidence(&holders.silences, &waiter.range);
+    verdict.evidence.push(evidence);
+    verdict
+}
+
+/// Rows shown of what is damaged.
+const SHOWN: usize = 12;
+
+fn lost(facts: &Facts, waiter: &Waiter, is_doubtful: bool, scales: &Scales<'_>) -> Verdict {
+    let Range { start, end } = &waiter.range;
+    let mut damage: Vec<&Damage> = facts
+        .damage
+        .iter()
+        .filter(|damage| damage.may_lie_in(&waiter.range))
+        .collect();
+    damage.sort_by_key(|damage| {
+        let (end_ns, cpu) = (
+            damage.end_ns.unwrap_or(i64::MAX),
+            damage.cpu.map_or(u32::MAX, u32::from),
+        );
+        (
+            damage.start_ns,
+            damage.kind.clone(),
+            end_ns,
+            cpu,
+            damage.count.unwrap_or(u64::MAX),
+        )
+    });
+    let faults = match damage.len() {
+        0 => "The trace is whole there".to_owned(),
+        1 => "One loss or fault may lie there".to_owned(),
+        n => format!("{} losses or faults may lie there", grouped(n as u64)),
+    };
+    let (explains_ns, because) = match (waiter.ran_unseen, is_doubtful) {
+        (true, _) => (
+            scales.ready_ns,
+            "switches contradict each other while it waited: it may have run unseen",
+        ),
+        (false, true) => (
+            scales.ready_ns,
+            "CPUs were idle while it waited: it likely ran unseen",
+        ),
+        (false, false) => (0, "no switches contradict each other while it waited"),
+    };
+    let mut verdict = scales.explains(&LOST, explains_ns, format!("{faults}, and {because}."));
+    if !damage.is_empty() {
+        let query = format!(
+            "SELECT kind, cpu, start_ns, end_ns, count FROM damage WHERE start_ns < {end} AND \
+             (end_ns IS NULL OR end_ns > {start}) ORDER BY start_ns, kind, end_ns, cpu, count LIMIT \
+             {SHOWN}"
+        );
+        let columns = [
+            Column::new("kind", "what", Unit::None),
+            Column::new("cpu", "CPU", Unit::None),
+            Column::new("start_ns", "from", Unit::Moment),
+            Column::new("end_ns", "to", Unit::Moment),
+            Column::new("count", "how many", Unit::Count),
+        ];
+        let mut evidence = Evidence::new("What the trace lacks there", query, &columns);
+        for damage in damage.iter().take(SHOWN) {
+            evidence = evidence.row([
+                damage.kind.as_deref().map(Value::from),
+                damage.cpu.map(Value::from),
+                Some(damage.start_ns.into()),
+                damage.end_ns.map(Value::from),
+                damage.count.map(Value::from),
+            ]);
+        }
+        verdict.evidence.push(evidence);
+    }
+    verdict
+}

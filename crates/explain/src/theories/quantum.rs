@@ -1,0 +1,326 @@
+//! How long are turns, and whose are longer?
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+use tables::{CpuRunsView, FocusView, SessionsView, StoreError, Table};
+
+use crate::{
+    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, duration,
+    grouped,
+};
+
+/// Quanta as they were used, against what Win32PrioritySeparation stands for.
+pub(crate) struct Quantum;
+
+static ABOUT: About = About {
+    id: "quantum",
+    question: "How long are quanta really, and are those of the program with the focus longer?",
+    tables: &[Table::CpuRuns, Table::Focus, Table::Sessions],
+    record: "context switches and changes of focus (xperf -on CSWITCH, WPR keyword CSwitch; provider \
+             Microsoft-Windows-Win32k, keyword 0x2000)",
+    sources: &[
+        Source {
+            title: "Windows Internals, 7th edition, part 1, chapter 4: quantum",
+            url: "",
+        },
+        Source {
+            title: "valleyofdoom: PC-Tuning, research on Win32PrioritySeparation",
+            url: "https://github.com/valleyofdoom/PC-Tuning",
+        },
+    ],
+};
+
+/// A third of the clock tick of 15.625 ms, in microseconds: what a unit stands for.
+const UNIT_US: f64 = 15_625.0 / 3.0;
+/// The reason to leave the CPU that is the end of a quantum (`WrQuantumEnd`).
+const QUANTUM_END: u8 = 30;
+/// The state of a thread that goes on as soon as its turn comes.
+const READY: u8 = 1;
+/// The first build whose quanta were seen not to follow the classic table.
+const NEW_TABLE: u32 = 26_100;
+/// Rows shown.
+const SHOWN: usize = 12;
+
+/// The classic table: units of the program with the focus and of others, and the values of
+/// Win32PrioritySeparation that give them.
+const CLASSIC: [((i64, i64), &str); 8] = [
+    ((6, 6), "0x24 (short, variable, no difference)"),
+    (
+        (12, 6),
+        "0x25 (short, variable, twice as long with the focus)",
+    ),
+    (
+        (18, 6),
+        "0x2, 0x26 (short, variable, three times as long with the focus; the default of clients)",
+    ),
+    ((12, 12), "0x14 (long, variable, no difference)"),
+    (
+        (24, 12),
+        "0x15 (long, variable, twice as long with the focus)",
+    ),
+    (
+        (36, 12),
+        "0x16 (long, variable, three times as long with the focus)",
+    ),
+    ((18, 18), "0x28, 0x29, 0x2A (short, fixed)"),
+    (
+        (36, 36),
+        "0x18, 0x19, 0x1A (long, fixed; the default of servers)",
+    ),
+];
+
+#[derive(Clone, Copy, Default)]
+struct Turns {
+    count: u64,
+    ran_ns: i64,
+    longest_ns: i64,
+}
+
+/// Row and id of the process, whether it had the focus if that is known, units of its quantum.
+type Key = (Option<u32>, Option<u32>, Option<bool>, i64);
+
+impl Theory for Quantum {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
+        if case.survey.cpus.is_empty() {
+            return Ok(Outcome::NotRecorded(
+                "there are no context switches".to_owned(),
+            ));
+        }
+        let (mhz, build) = machine(case)?;
+        let Some(mhz) = mhz else {
+            let what = "the trace does not say at which frequency the processors run";
+            return Ok(Outcome::NotRecorded(what.to_owned()));
+        };
+        let focus = focus(case)?;
+        let turns = turns(case, mhz, &focus)?;
+        if turns.is_empty() {
+            let because = "no thread's turn was ended by its quantum: nobody had to wait for one";
+            return Ok(Outcome::Against(because.to_owned(), Vec::new()));
+        }
+        Ok(Outcome::For(vec![found(case, mhz, build, &focus, turns)]))
+    }
+}
+
+fn found(
+    case: &Case<'_>,
+    mhz: u32,
+    build: Option<u32>,
+    focus: &[(u32, Range<i64>)],
+    turns: Vec<(Key, Turns)>,
+) -> Finding {
+    let all: u64 = turns.iter().map(|(_, turns)| turns.count).sum();
+    let (with, without) = match focus.is_empty() {
+        false => (usual(&turns, Some(true)), usual(&turns, Some(false))),
+        // Of two lengths the longer can only be the program's with the focus.
+        true => {
+            let lengths = lengths(&turns);
+            let longest = lengths.last().filter(|_| lengths.len() > 1);
+            (longest.copied(), lengths.first().copied())
+        }
+    };
+    let units = |units: i64| {
+        let ns = (units as f64 * UNIT_US * 1_000.0) as i64;
+        format!("{units} units ({})", duration(ns))
+    };
+    let told = match (with, without) {
+        (Some(with), Some(without)) => format!(
+            "{} of the program with the focus, {} of others",
+            units(with),
+            units(without)
+        ),
+        (Some(with), None) => format!("{} of the program with the focus", units(with)),
+        (None, without) => without.map_or_else(String::new, units),
+    };
+    let fits: Vec<&str> = CLASSIC
+        .iter()
+        .filter(|((of_focus, of_others), _)| {
+            with.is_none_or(|with| with == *of_focus)
+                && without.is_none_or(|without| without == *of_others)
+        })
+        .map(|(_, values)| *values)
+        .collect();
+    let stands_for = match fits.is_empty() {
+        true => {
+            "no value of Win32PrioritySeparation stands for that in the classic table".to_owned()
+        }
+        false => format!(
+            "what Win32PrioritySeparation at {} stands for",
+            fits.join(" or at ")
+        ),
+    };
+    let sentence = format!(
+        "{} turns were ended by the quantum, most at {told}: {stands_for}.",
+        grouped(all)
+    );
+    let in_focus = match focus.is_empty() {
+        true => "CAST(NULL AS BOOLEAN)".to_owned(),
+        false => {
+            let had = focus.iter().map(|(row, range)| {
+                let Range { start, end } = range;
+                format!("process_row = {row} AND end_ns > {start} AND end_ns <= {end}")
+            });
+            format!("coalesce({}, false)", had.collect::<Vec<_>>().join(" OR "))
+        }
+    };
+    let query = format!(
+        "SELECT process(process_row) AS process, {in_focus} AS has_focus, \
+         CAST(round(remaining_quantum_out * 1024 / ({mhz} * {UNIT_US:?})) AS BIGINT) AS units, \
+         count(*) AS turns, sum(cpu_ns) AS cpu_ns, max(cpu_ns) AS longest_ns FROM cpu_runs WHERE \
+         wait_reason_out = {QUANTUM_END} AND state_out = {READY} AND remaining_quantum_out > 0 AND \
+         thread_id <> 0 GROUP BY process_row, process_id, has_focus, units ORDER BY turns DESC, \
+         process_row NULLS FIRST, process_id NULLS FIRST, has_focus NULLS FIRST, units LIMIT {SHOWN}"
+    );
+    let mut evidence = Evidence::new(
+        "Turns ended by the quantum, by process and length of the quantum",
+        query,
+        &[
+            Column::new("process", "process", Unit::None),
+            Column::new("has_focus", "has the focus", Unit::None),
+            Column::new("units", "quantum", Unit::None),
+            Column::new("turns", "turns", Unit::Count),
+            Column::new("cpu_ns", "CPU time", Unit::Duration),
+            Column::new("longest_ns", "longest turn", Unit::Duration),
+        ],
+    );
+    for ((row, id, has_focus, units), turns) in turns.iter().take(SHOWN) {
+        evidence = evidence.row([
+            row.map(|_| case.process(*row, *id).into()),
+            has_focus.map(Into::into),
+            Some((*units).into()),
+            Some(turns.count.into()),
+            Some(turns.ran_ns.into()),
+            Some(turns.longest_ns.into()),
+        ]);
+    }
+    let finding = Finding::new(&ABOUT, Severity::Information, sentence)
+        .with(evidence)
+        .doubt(
+            "a quantum is counted in CPU cycles and ends at a clock interrupt, so turns take up to a \
+             tick more",
+        );
+    let finding = match focus.is_empty() {
+        true => finding.doubt(
+            "the trace does not say who had the focus: of two lengths the longer was taken for the \
+             focused program's",
+        ),
+        false => finding,
+    };
+    match build {
+        Some(build) if build >= NEW_TABLE => finding.doubt(format!(
+            "on build {build} quanta were seen not to follow the classic table: trust what was \
+             measured, not the table"
+        )),
+        _ => finding,
+    }
+}
+
+/// The units that most turns had of those with, or of those without the focus.
+fn usual(turns: &[(Key, Turns)], has_focus: Option<bool>) -> Option<i64> {
+    let mut of: FxHashMap<i64, u64> = FxHashMap::default();
+    for ((_, _, _, units), turns) in turns
+        .iter()
+        .filter(|((_, _, focus, _), _)| *focus == has_focus)
+    {
+        *of.entry(*units).or_default() += turns.count;
+    }
+    let most = of.into_iter().max_by_key(|(units, count)| (*count, *units));
+    most.map(|(units, _)| units)
+}
+
+/// The units that most turns of each process had, each once.
+fn lengths(turns: &[(Key, Turns)]) -> BTreeSet<i64> {
+    let mut of: FxHashMap<_, (u64, i64)> = FxHashMap::default();
+    for ((row, id, _, units), turns) in turns {
+        let most = of.entry((*row, *id)).or_default();
+        *most = (*most).max((turns.count, *units));
+    }
+    of.into_values().map(|(_, units)| units).collect()
+}
+
+/// The processors' frequency and the system's build.
+fn machine(case: &Case<'_>) -> Result<(Option<u32>, Option<u32>), StoreError> {
+    let table = case.table(Table::Sessions)?;
+    for chunk in 0..table.chunks().len() {
+        let batch = table.read(chunk, &["start_ns", "cpu_mhz", "os_build"])?;
+        let view = SessionsView::new(&batch)?;
+        for row in 0..view.len() {
+            if let Some(mhz) = view.cpu_mhz.get(row).filter(|mhz| *mhz > 0) {
+                return Ok((Some(mhz), view.os_build.get(row)));
+            }
+        }
+    }
+    Ok((None, None))
+}
+
+/// Who had the focus, by the row of the process.
+fn focus(case: &Case<'_>) -> Result<Vec<(u32, Range<i64>)>, StoreError> {
+    let table = case.table(Table::Focus)?;
+    let mut focus = Vec::new();
+    for chunk in 0..table.chunks().len() {
+        let batch = table.read(chunk, &["start_ns", "end_ns", "process_row"])?;
+        let view = FocusView::new(&batch)?;
+        for row in 0..view.len() {
+            if let Some(process) = view.process_row.get(row) {
+                focus.push((process, view.start_ns[row]..view.end_ns[row]));
+            }
+        }
+    }
+    Ok(focus)
+}
+
+/// Turns that the quantum ended, the most frequent first.
+fn turns(
+    case: &Case<'_>,
+    mhz: u32,
+    focus: &[(u32, Range<i64>)],
+) -> Result<Vec<(Key, Turns)>, StoreError> {
+    const COLUMNS: [&str; 8] = [
+        "end_ns",
+        "cpu_ns",
+        "thread_id",
+        "process_id",
+        "process_row",
+        "state_out",
+        "wait_reason_out",
+        "remaining_quantum_out",
+    ];
+    let mut turns: FxHashMap<Key, Turns> = FxHashMap::default();
+    let runs = case.table(Table::CpuRuns)?;
+    for batch in case.batches(&runs, i64::MIN..i64::MAX, &COLUMNS) {
+        let batch = batch?;
+        let view = CpuRunsView::new(&batch)?;
+        for row in 0..view.len() {
+            if view.wait_reason_out.get(row) != Some(QUANTUM_END)
+                || view.state_out.get(row) != Some(READY)
+                || view.thread_id[row] == 0
+            {
+                continue;
+            }
+            let Some(left) = view.remaining_quantum_out.get(row).filter(|left| *left > 0) else {
+                continue;
+            };
+            // Logged in units of 1,024 CPU cycles. A quantum that has ended is given anew at once.
+            let units = (f64::from(left) * 1024.0 / (f64::from(mhz) * UNIT_US)).round() as i64;
+            let process = view.process_row.get(row);
+            let end = view.end_ns[row];
+            let has_focus = (!focus.is_empty()).then(|| {
+                let mut had = focus.iter().filter(|(row, _)| Some(*row) == process);
+                had.any(|(_, range)| range.start < end && end <= range.end)
+            });
+            let key = (process, view.process_id.get(row), has_focus, units);
+            let turns = turns.entry(key).or_default();
+            turns.count += 1;
+            turns.ran_ns = turns.ran_ns.saturating_add(view.cpu_ns[row]);
+            turns.longest_ns = turns.longest_ns.max(view.cpu_ns[row]);
+        }
+    }
+    let mut turns: Vec<(Key, Turns)> = turns.into_iter().collect();
+    turns.sort_by_key(|(key, turns)| (std::cmp::Reverse(turns.count), *key));
+    Ok(turns)
+}

@@ -1,0 +1,157 @@
+//! Were all CPUs busy?
+
+use rustc_hash::FxHashMap;
+use tables::{StoreError, Table};
+
+use crate::{
+    About, Case, Column, Evidence, Finding, Outcome, Severity, Theory, Unit, duration, percent,
+    runs,
+};
+
+/// CPU saturation, by process and by priority.
+pub(crate) struct Saturation;
+
+static ABOUT: About = About {
+    id: "saturation",
+    question: "Were all CPUs busy, so that ready threads had to wait for one?",
+    tables: &[Table::CpuRuns],
+    record: "context switches (xperf -on CSWITCH, WPR keyword CSwitch)",
+    sources: &[],
+};
+
+/// Of 1,000: what of their time CPUs are busy when they are called saturated.
+const BUSY_PER_MILLE: i64 = 950;
+/// How long that lasts at least: less is an ordinary burst.
+const AT_LEAST_NS: i64 = 500_000_000;
+/// Rows shown.
+const SHOWN: usize = 10;
+
+impl Theory for Saturation {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
+        let survey = &case.survey;
+        if survey.cpus.is_empty() {
+            return Ok(Outcome::NotRecorded(
+                "there are no context switches".to_owned(),
+            ));
+        }
+        let stretches = survey
+            .load
+            .busier_than(BUSY_PER_MILLE, survey.cpus.len(), AT_LEAST_NS);
+        let Some(longest) = stretches.iter().max_by_key(|range| range.end - range.start) else {
+            let because = format!(
+                "no stretch of {} had CPUs busy for 95 % of its time; over the whole trace they \
+                 were for {}",
+                duration(AT_LEAST_NS),
+                percent(busy_ns(case), survey.all_cpus_ns())
+            );
+            return Ok(Outcome::Against(because, vec![by_cpu(case)]));
+        };
+        let all_ns: i64 = stretches.iter().map(|range| range.end - range.start).sum();
+        let mut by_process: FxHashMap<(Option<u32>, Option<u32>), i64> = FxHashMap::default();
+        let mut by_priority: FxHashMap<Option<i8>, i64> = FxHashMap::default();
+        let mut busy_ns = 0_i64;
+        const COLUMNS: [&str; 7] = [
+            "start_ns",
+            "end_ns",
+            "cpu",
+            "thread_id",
+            "process_id",
+            "process_row",
+            "priority",
+        ];
+        runs::each_within(case, longest, &COLUMNS, |view, row, within_ns| {
+            if view.thread_id[row] == 0 {
+                return;
+            }
+            busy_ns = busy_ns.saturating_add(within_ns);
+            let process = (view.process_row.get(row), view.process_id.get(row));
+            *by_process.entry(process).or_default() += within_ns;
+            *by_priority.entry(view.priority.get(row)).or_default() += within_ns;
+        })?;
+        let mut processes: Vec<_> = by_process.into_iter().collect();
+        processes.sort_by_key(|((row, id), ns)| (-ns, *row, *id));
+        let mut priorities: Vec<_> = by_priority.into_iter().collect();
+        priorities.sort_by_key(|(priority, ns)| (-ns, *priority));
+        let long_ns = longest.end - longest.start;
+        let cpus_ns = long_ns.saturating_mul(survey.cpus.len() as i64);
+        let most: Vec<String> = processes
+            .iter()
+            .take(3)
+            .map(|((row, id), ns)| format!("{} {}", case.process(*row, *id), percent(*ns, cpus_ns)))
+            .collect();
+        let sentence = format!(
+            "All {} CPUs were busy for {} ({} of their time from {} to {}): {}.",
+            survey.cpus.len(),
+            duration(all_ns),
+            percent(busy_ns, cpus_ns),
+            duration(longest.start),
+            duration(longest.end),
+            most.join(", ")
+        );
+        let within = runs::query_within(longest);
+        let mut of_processes = Evidence::new(
+            "CPU time by process in the longest stretch",
+            format!(
+                "SELECT process(process_row) AS process, sum(within_ns) AS cpu_ns FROM {within} \
+                 GROUP BY process_row, process_id ORDER BY cpu_ns DESC, process_row NULLS FIRST, \
+                 process_id NULLS FIRST LIMIT {SHOWN}"
+            ),
+            &[
+                Column::new("process", "process", Unit::None),
+                Column::new("cpu_ns", "CPU time", Unit::Duration),
+            ],
+        );
+        for ((row, id), ns) in processes.iter().take(SHOWN) {
+            let name = row.map(|_| case.process(*row, *id).into());
+            of_processes = of_processes.row([name, Some((*ns).into())]);
+        }
+        let mut of_priorities = Evidence::new(
+            "CPU time by priority in the longest stretch",
+            format!(
+                "SELECT priority, sum(within_ns) AS cpu_ns FROM {within} GROUP BY priority ORDER BY \
+                 cpu_ns DESC, priority NULLS FIRST LIMIT {SHOWN}"
+            ),
+            &[
+                Column::new("priority", "priority", Unit::None),
+                Column::new("cpu_ns", "CPU time", Unit::Duration),
+            ],
+        );
+        for (priority, ns) in priorities.iter().take(SHOWN) {
+            of_priorities = of_priorities.row([priority.map(Into::into), Some((*ns).into())]);
+        }
+        let finding = Finding::new(&ABOUT, Severity::Warning, sentence)
+            .during(longest.clone())
+            .with(of_processes)
+            .with(of_priorities)
+            .remedy(
+                "see which of these programs need to run at all, or at once; give those that may \
+                 wait a lower priority",
+            );
+        Ok(Outcome::For(vec![finding]))
+    }
+}
+
+fn busy_ns(case: &Case<'_>) -> i64 {
+    case.survey.cpus.iter().map(|cpu| cpu.busy_ns).sum()
+}
+
+fn by_cpu(case: &Case<'_>) -> Evidence {
+    let mut evidence = Evidence::new(
+        "How busy each CPU was",
+        format!("SELECT cpu, busy_ns, idle_ns FROM cpu_by_processor ORDER BY cpu LIMIT {SHOWN}"),
+        &[
+            Column::new("cpu", "CPU", Unit::None),
+            Column::new("busy_ns", "busy", Unit::Duration),
+            Column::new("idle_ns", "idle", Unit::Duration),
+        ],
+    );
+    for used in case.survey.cpus.iter().take(SHOWN) {
+        let cells = [used.cpu.into(), used.busy_ns.into(), used.idle_ns.into()];
+        evidence = evidence.row(cells.map(Some));
+    }
+    evidence
+}
