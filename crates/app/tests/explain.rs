@@ -248,3 +248,47 @@ fn cpu_time_by_process_is_the_truths() {
     #[cfg(feature = "sql")]
     explained.check_queries(&[]);
 }
+
+/// What each scenario is about comes first: the theory that finds it, or none above information.
+const CAUSES: &[(&str, Option<&str>)] = &[
+    ("affinity-pinned", Some("long-waits")),
+    ("busy-wait-resume", Some("busy-waiting")),
+    ("clock-trouble", Some("clocks")),
+    ("dpc-flood-no-teaming", Some("locked-cpus")),
+    ("dpc-flood-teaming", Some("locked-cpus")),
+    ("dscp-marked", None),
+    ("frozen", Some("frozen")),
+    ("healthy", None),
+    ("lost-events", Some("capture")),
+    ("priority-starved", Some("long-waits")),
+    ("rank-stall", Some("long-waits")),
+    ("rank-walk", None),
+    ("rss-300kbps", None),
+    ("smb-signing-off", None),
+    ("smb-signing-on", Some("smb-security")),
+    ("stack-paged-out", Some("long-waits")),
+    ("timer-global", None),
+    ("timer-occluded", Some("timers")),
+    ("timer-own", None),
+    ("usb-amdxhc31", None),
+    ("usb-wdf01000", None),
+];
+
+#[test]
+fn what_a_scenario_is_about_comes_first_and_queries_give_what_is_shown() {
+    for (n, (scenario, cause)) in (7..).zip(CAUSES) {
+        let simulated = Simulated::new(scenario, &["--seed", &n.to_string()]);
+        let symbols = ["--symbols", &simulated.symbols];
+        let explained = Explained::new(&simulated.trace, &symbols);
+        let first = &explained.findings()[0];
+        match cause {
+            Some(cause) => {
+                assert_eq!(first["theory"], *cause, "{scenario}: {first:#}");
+                assert_ne!(first["severity"], "information", "{scenario}: {first:#}");
+            }
+            None => assert_eq!(explained.complaints(), [""; 0], "{scenario}"),
+        }
+        #[cfg(feature = "sql")]
+        explained.check_queries(&symbols);
+    }
+}

@@ -24,7 +24,7 @@ static ABOUT: About = About {
     sources: &[
         Source {
             title: "Bruce Dawson: What Outranks Thread Priority? (i8042prt.sys, 700 ms)",
-            url: "https://randomascii.wordpress.com/2020/03/10/what-outranks-thread-priority/",
+            url: "https://randomascii.wordpress.com/",
         },
         Source {
             title: "Microsoft: KeStallExecutionProcessor (stalls typically of less than 50 µs)",

@@ -53,7 +53,7 @@ static ABOUT: About = About {
     sources: &[
         Source {
             title: "Bruce Dawson: What Outranks Thread Priority?",
-            url: "https://randomascii.wordpress.com/2020/03/10/what-outranks-thread-priority/",
+            url: "https://randomascii.wordpress.com/",
         },
         Source {
             title: "Windows Internals, 7th edition, part 1, chapter 4: thread scheduling",
