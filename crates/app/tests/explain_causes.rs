@@ -102,9 +102,9 @@ fn shown(rows: &[Value]) -> BTreeMap<(String, String), [i64; 3]> {
 /// for how many CPU-seconds.
 #[test]
 fn floods_come_first_and_are_the_published_ones() {
-    for (scenario, dpcs, seconds) in [
-        ("dpc-flood-teaming", 163_230, 36.8),
-        ("dpc-flood-no-teaming", 55_000, 37.7),
+    for (scenario, dpcs, seconds, mean_us) in [
+        ("dpc-flood-teaming", 163_230, 36.8, 220.0),
+        ("dpc-flood-no-teaming", 55_000, 37.7, 682.0),
     ] {
         let flood = Simulated::new(scenario, &[]);
         let explanation = explained(&flood, &["--between", "20s", "30s"]);
@@ -130,6 +130,8 @@ fn floods_come_first_and_are_the_published_ones() {
         assert!(sentence.contains("CPUs 0, 2, 4 and 6"), "{sentence}");
         let lost_ns = number(&first["loss"], "lost_ns");
         assert_near(lost_ns as f64, 10e9, 0.02);
+        let mean_ns = real(&routines[0], "mean_ns");
+        assert_near(mean_ns / 1e3, mean_us, 0.005);
 
         // By itself it finds when the flood was: the scenario has it from 17 s on.
         let explanation = explained(&flood, &[]);
@@ -141,15 +143,17 @@ fn floods_come_first_and_are_the_published_ones() {
             "{first}"
         );
 
-        // What DPCs spent their time with, within five standard deviations of so many samples.
+        // What DPCs spent their time with, within four standard deviations of so many samples.
+        // Most of storport.sys's were on other CPUs.
         let inside = rows(first, "Where these CPUs were within them");
-        let modules = list(window, "functions").iter();
-        let modules = sums(modules, "cpu_ns", |row| module(&text(&row["function"])));
+        let functions = list(window, "functions").iter();
+        let mut modules = sums(functions, "cpu_ns", |row| module(&text(&row["function"])));
+        modules.remove("storport.sys");
         let all: i64 = modules.values().sum();
         for row in inside.iter().take(3) {
             let of_module = modules[&text(&row["module"])];
             let share = 100.0 * of_module as f64 / all as f64;
-            assert!((real(row, "share") - share).abs() < 2.0, "{row} {share}");
+            assert!((real(row, "share") - share).abs() < 1.0, "{row} {share}");
         }
     }
 }

@@ -159,7 +159,7 @@ fn a_thread_of_rank_2_waits_for_all_of_rank_0() {
         .unwrap();
     let from = focus[..to]
         .iter()
-        .rfind(|(_, name)| name == "Idle")
+        .rfind(|(_, name)| name == "LogonUI.exe")
         .unwrap();
     let path = waits(&explanation)
         .into_iter()

@@ -480,7 +480,8 @@ fn found_spin(case: &Case<'_>, spin: &Spin, interval_ns: i64) -> Finding {
     );
     let long = spin.bursts.iter().map(|(.., at)| at.clone());
     let long = union(long.filter(|at| at.end - at.start >= NOTED_NS).collect());
-    let lost_ns = long.iter().map(|at| at.end - at.start).sum();
+    let lasted_ns: i64 = long.iter().map(|at| at.end - at.start).sum();
+    let lost_ns = lasted_ns.min(spin.ns);
     let during = match (long.first(), long.last()) {
         (Some(first), Some(last)) => first.start..last.end,
         _ => longest,

@@ -335,12 +335,8 @@ fn sleepers(case: &Case<'_>, from_ns: i64) -> Result<Vec<Sleeper>, StoreError> {
         for row in 0..view.len() {
             let is_sleep = matches!(view.previous_wait_reason.get(row), Some(4 | 11))
                 && view.previous_state.get(row) == Some(5);
-            if !is_sleep
-                || !view
-                    .previous_out_ns
-                    .get(row)
-                    .is_some_and(|out| out >= from_ns)
-            {
+            let began_ns = view.previous_out_ns.get(row).unwrap_or(i64::MIN);
+            if !is_sleep || began_ns < from_ns {
                 continue;
             }
             let slept = view.since_last_ns.get(row).filter(|ns| *ns < SHORT_NS);

@@ -38,42 +38,44 @@ const TOLD: usize = 5;
 
 /// A stretch of time during which some CPUs were locked.
 pub(in crate::theories) struct Flood {
-    /// From when until when any of them was.
+    /// What is looked at: from when until when any of them was locked, or the time asked for.
     pub(in crate::theories) during: Range<i64>,
+    /// How long of that any of them was locked.
+    pub(in crate::theories) locked_ns: i64,
     /// The CPUs.
     pub(in crate::theories) cpus: Vec<u16>,
 }
 
-impl Flood {
-    pub(in crate::theories) fn lasted_ns(&self) -> i64 {
-        self.during.end.saturating_sub(self.during.start)
-    }
-}
-
-/// When CPUs were locked, CPUs that were so at the same time together. Within the time asked for, if
-/// that is longer than the second that makes a CPU locked; else those at that time.
+/// When CPUs were locked, CPUs that were so at the same time together. A time asked for that is
+/// longer than the second that makes a CPU locked is looked at as a whole, if CPUs were locked for
+/// most of it; of a shorter one it is what was around it.
 pub(in crate::theories) fn floods(case: &Case<'_>) -> Vec<Flood> {
     let locked = &case.survey.interrupts.locked;
     let asked = case.asked.during.clone().unwrap_or(i64::MIN..i64::MAX);
-    let clips = asked.end.saturating_sub(asked.start) >= 1_000_000_000;
+    let asked_ns = asked.end.saturating_sub(asked.start);
+    let overlap =
+        |one: &Range<i64>, other: &Range<i64>| one.start.max(other.start)..one.end.min(other.end);
     let whole = union(locked.iter().map(|locked| locked.during.clone()).collect());
-    let within = whole
-        .into_iter()
-        .filter(|during| during.start < asked.end && asked.start < during.end);
-    let floods = within.map(|during| {
-        let during = match clips {
-            true => during.start.max(asked.start)..during.end.min(asked.end),
-            false => during,
+    let floods = whole.into_iter().filter_map(|flood| {
+        let within = overlap(&flood, &asked);
+        let within_ns = within.end.saturating_sub(within.start);
+        let (during, locked_ns) = match within_ns {
+            ..=0 => return None,
+            _ if asked_ns < 1_000_000_000 => (flood.clone(), flood.end - flood.start),
+            _ if within_ns >= asked_ns / 5 * 4 => (asked.clone(), within_ns),
+            _ => (within, within_ns),
         };
-        let overlaps = |other: &Range<i64>| other.start < during.end && during.start < other.end;
-        let mut cpus: Vec<u16> = locked
+        let of_it = locked
             .iter()
-            .filter(|locked| overlaps(&locked.during))
-            .map(|locked| locked.cpu)
-            .collect();
+            .filter(|locked| !overlap(&locked.during, &during).is_empty());
+        let mut cpus: Vec<u16> = of_it.map(|locked| locked.cpu).collect();
         cpus.sort_unstable();
         cpus.dedup();
-        Flood { during, cpus }
+        Some(Flood {
+            during,
+            locked_ns,
+            cpus,
+        })
     });
     floods.collect()
 }
@@ -95,7 +97,7 @@ impl Theory for LockedCpus {
             let evidence = by_routine(case, "DPCs and service routines", "", used);
             return Ok(Outcome::Against(because.to_owned(), vec![evidence]));
         }
-        floods.sort_by_key(|flood| std::cmp::Reverse(flood.lasted_ns()));
+        floods.sort_by_key(|flood| std::cmp::Reverse(flood.locked_ns));
         let found = floods.iter().take(TOLD).map(|flood| found(case, flood));
         Ok(Outcome::For(found.collect::<Result<_, _>>()?))
     }
@@ -140,7 +142,7 @@ impl Within {
 
 fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
     let Range { start, end } = flood.during;
-    let lasted_ns = flood.lasted_ns();
+    let lasted_ns = end.saturating_sub(start);
     let within = Within::read(case, &flood.during)?;
     let inside = Inside::read(case, flood)?;
     let cpus = format!(
@@ -155,11 +157,16 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
     let locked_ns: i64 = of_locked.map(|(_, _, ns)| ns).sum();
     let all_ns = lasted_ns.saturating_mul(flood.cpus.len() as i64);
     let mut sentence = format!(
-        "{cpus} did little else than DPCs and interrupt service routines from {} to {}: {} of their \
+        "{cpus} did little else than DPCs and interrupt service routines from {} to {}: {} of {} \
          time.",
         duration(start),
         duration(end),
-        percent(locked_ns, all_ns)
+        percent(locked_ns, all_ns),
+        if flood.cpus.len() == 1 {
+            "its"
+        } else {
+            "their"
+        }
     );
     if let Some(first) = within.routines.first() {
         sentence += &format!(
@@ -177,7 +184,7 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
     let title = "DPCs and service routines that ended meanwhile";
     let routines = by_routine(case, title, &condition, &within.routines);
     let mut finding = Finding::new(&ABOUT, Severity::Problem, sentence)
-        .costing(lasted_ns, how)
+        .costing(flood.locked_ns, how)
         .during(flood.during.clone())
         .with(routines)
         .with(by_cpu(&within, &flood.during));

@@ -5,9 +5,10 @@ use std::ops::Range;
 use rustc_hash::FxHashSet;
 use tables::{FocusView, StoreError, Table};
 
+use super::ABOUT;
 use super::path::{self, Leg, Runs, Thread};
-use super::{ABOUT, duration, moment};
-use crate::{Case, Finding, Severity};
+use super::words::moment;
+use crate::{Case, Finding, Severity, duration};
 
 /// At most so many runs are followed back: the queries name each.
 const LEGS: usize = 1000;

@@ -120,7 +120,7 @@ pub(super) fn path(
         };
         let since = run.since_ns();
         let next = match run.readied_by() {
-            Some(by) if since < at => (by, since),
+            Some(by) if since <= at => (by, since),
             _ => (thread, run.previous_out_ns.unwrap_or(range.start)),
         };
         let from = next.1.clamp(range.start, at);

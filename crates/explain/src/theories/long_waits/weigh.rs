@@ -20,11 +20,11 @@ pub(super) enum Cause {
     Suspended,
     Frozen,
     PagedOut,
+    Interrupts,
     Affinity,
     Rank,
     HigherPriority,
     EqualPriority,
-    Interrupts,
     Dispatcher,
 }
 

@@ -71,7 +71,7 @@ fn sent(case: &Case<'_>) -> Result<Vec<Sent>, StoreError> {
         "process_row",
     ];
     let table = case.table(Table::Packets)?;
-    let mut sums: FxHashMap<(Option<u32>, Option<u32>, u8), (i64, i64)> = FxHashMap::default();
+    let mut sums: FxHashMap<_, (i64, i64)> = FxHashMap::default();
     for batch in case.batches(&table, i64::MIN..i64::MAX, &columns) {
         let batch = batch?;
         let view = PacketsView::new(&batch)?;

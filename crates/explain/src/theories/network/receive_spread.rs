@@ -129,13 +129,16 @@ fn found(case: &Case<'_>, images: &[u32], cpus: &[(u16, i64, i64)]) -> Finding {
     };
     let is_alone = cpus.len() == 1;
     let (first, _, first_ns) = cpus[0];
-    let sentence = format!(
-        "{} DPCs of ndis.sys took {} of CPU time on {} {numbers}{more}; CPU {first} had {} of it.",
+    let mut sentence = format!(
+        "{} DPCs of ndis.sys took {} of CPU time on {} {numbers}{more}",
         grouped(dpcs.unsigned_abs()),
         duration(all_ns),
         if is_alone { "CPU" } else { "CPUs" },
-        percent(first_ns, all_ns)
     );
+    sentence += &match is_alone {
+        true => ".".to_owned(),
+        false => format!("; CPU {first} had {} of it.", percent(first_ns, all_ns)),
+    };
     let is_busy = span_ns > 0 && first_ns.saturating_mul(100) / span_ns >= BUSY_PERCENT;
     let severity = match is_alone && is_busy && case.survey.cpus.len() > 1 {
         true => Severity::Warning,

@@ -134,7 +134,7 @@ fn found(
         let mut cpus: Vec<u16> = floods.iter().flat_map(|flood| flood.cpus.clone()).collect();
         cpus.sort_unstable();
         cpus.dedup();
-        let lost_ns = floods.iter().map(Flood::lasted_ns).sum();
+        let lost_ns = floods.iter().map(|flood| flood.locked_ns).sum();
         let (noun, verb) = match cpus.len() {
             1 => ("CPU", "was"),
             _ => ("CPUs", "were"),
