@@ -1,7 +1,9 @@
 //! Project tasks: everything that is more than one cargo command.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod apt;
 mod bench;
+mod browser;
 mod command;
 mod demo;
 mod exports;

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::command::{self, cargo, program, root, target};
 use crate::wine::{self, Wine};
-use crate::{exports, peers, same_bytes, tidy};
+use crate::{browser, exports, peers, same_bytes, tidy};
 
 /// cargo-deny at the version whose verdicts `deny.toml` was written for.
 const CARGO_DENY: &str = "0.20.2";
@@ -69,6 +69,7 @@ pub(crate) fn run(extent: Extent) -> Result<(), String> {
         step("dependencies", dependencies)?;
         step("independent readers", peers::agree)?;
         step("independent readers of exports", exports::agree)?;
+        step("reports in a browser", browser::shows_reports)?;
         // Nothing here can link or run for macOS; that it compiles is worth knowing.
         step("macOS: compiles", || {
             // Without its tools the C of dependencies cannot be compiled; checking links nothing.

@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::apt;
 use crate::command::{add_target, cargo, is_installed, program, root, run, target};
 
 /// The target whose programs Wine runs.
@@ -37,27 +38,13 @@ pub(crate) fn install() -> Result<(), String> {
     if missing.is_empty() {
         return Ok(());
     }
-    let apt = |arguments: &[&str]| {
-        let mut command = program("apt-get");
-        command
-            .args(arguments)
-            .env("DEBIAN_FRONTEND", "noninteractive")
-            .stdin(Stdio::null());
-        run(command.stdout(Stdio::null()))
-    };
-    println!("installing {}", missing.join(" "));
-    apt(&["update"])
-        .and_then(|()| {
-            let install = ["install", "--yes", "--no-install-recommends"];
-            apt(&[&install[..], &missing].concat())
-        })
-        .map_err(|error| {
-            format!(
-                "{error}\nThe Windows half needs {}. Install them as root, or leave that half out: \
-                 `cargo xtask test --quick`.",
-                missing.join(" ")
-            )
-        })
+    apt::install(&missing).map_err(|error| {
+        format!(
+            "{error}\nThe Windows half needs {}. Install them as root, or leave that half out: \
+             `cargo xtask test --quick`.",
+            missing.join(" ")
+        )
+    })
 }
 
 /// A Wine prefix, ready to run programs, with its server alive until this is dropped.

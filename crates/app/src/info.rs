@@ -104,6 +104,17 @@ pub(crate) struct System {
     pub(crate) boot: Option<String>,
 }
 
+impl System {
+    /// Which Windows it ran.
+    pub(crate) fn windows(&self) -> String {
+        match (self.release, self.build) {
+            (Some(release), Some(build)) => format!("{release} (build {build})"),
+            (None, Some(build)) => format!("Windows build {build}"),
+            _ => "an unknown system".to_owned(),
+        }
+    }
+}
+
 /// A session that wrote a stretch of a file.
 #[derive(Debug, Serialize)]
 pub(crate) struct Session {
@@ -160,6 +171,14 @@ pub(crate) struct Extent {
     pub(crate) last_event_ns: Option<i64>,
 }
 
+impl Extent {
+    /// From the first to the last event, in nanoseconds.
+    pub(crate) fn recorded_ns(&self) -> Option<i64> {
+        let (first, last) = self.first_event_ns.zip(self.last_event_ns)?;
+        Some(last.saturating_sub(first))
+    }
+}
+
 /// The CPUs.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Cpus {
@@ -173,6 +192,17 @@ pub(crate) struct Cpus {
     pub(crate) seen: Vec<CpuActivity>,
     /// Those that logged none.
     pub(crate) without_events: Vec<u32>,
+}
+
+impl Cpus {
+    /// How many there are, in words.
+    pub(crate) fn counted(&self) -> String {
+        match self.stated {
+            Some(1) => "1 CPU".to_owned(),
+            Some(n) => format!("{n} CPUs"),
+            None => "an unknown number of CPUs".to_owned(),
+        }
+    }
 }
 
 /// A CPU that dropped events.

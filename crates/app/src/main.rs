@@ -9,6 +9,7 @@ mod duration;
 mod event_filter;
 mod event_lines;
 mod export;
+mod html_report;
 mod info;
 mod kernel_flags;
 mod key;

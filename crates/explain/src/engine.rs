@@ -27,6 +27,27 @@ pub struct Explanation {
     pub names: Identities,
 }
 
+impl Explanation {
+    /// What the theories said that found nothing.
+    pub fn without_findings(&self) -> impl Iterator<Item = &Verdict> {
+        let found = |verdict: &Verdict| {
+            let mut findings = self.findings.iter();
+            findings.any(|finding| finding.theory == verdict.theory)
+        };
+        self.theories.iter().filter(move |verdict| !found(verdict))
+    }
+}
+
+/// The tables that [`explain()`] reads: whoever reads others too makes them all in one pass.
+pub fn tables() -> Vec<Table> {
+    let mut wanted: Vec<Table> = Survey::TABLES.to_vec();
+    wanted.extend(Identities::TABLES);
+    wanted.extend(THEORIES.iter().flat_map(|theory| theory.about().tables));
+    wanted.sort_unstable();
+    wanted.dedup();
+    wanted
+}
+
 /// Explains a trace. Tables that are not there yet are made first, with the progress that `options`
 /// are told; they are asked often whether to go on.
 ///
@@ -38,12 +59,7 @@ pub fn explain(
     functions: Option<&dyn Functions>,
     options: Options<'_>,
 ) -> Result<Explanation, StoreError> {
-    let mut wanted: Vec<Table> = Survey::TABLES.to_vec();
-    wanted.extend(Identities::TABLES);
-    wanted.extend(THEORIES.iter().flat_map(|theory| theory.about().tables));
-    wanted.sort_unstable();
-    wanted.dedup();
-    store.make(&wanted, options)?;
+    store.make(&tables(), options)?;
     let size = store.trace().size_bytes();
     let go_on = || (options.progress)(size);
     let case = Case::open(store, asked, functions, &go_on)?;

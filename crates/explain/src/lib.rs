@@ -26,11 +26,12 @@ mod wording;
 
 pub use between_focus::between_focus;
 pub use case::{Asked, Case, Functions};
-pub use engine::{Explanation, explain};
+pub use engine::{Explanation, explain, tables};
 pub use evidence::{Column, Evidence, Unit, Value};
 pub use finding::{Finding, Judgement, Loss, Severity, Source, Verdict};
 pub use survey::{
     CpuUse, InterruptUse, Load, Locked, ProcessUse, RankUse, RoutineUse, Spread, Survey, Wait,
+    limit_ns,
 };
 pub use theory::{About, Outcome, Theory};
 pub(crate) use wording::listed;

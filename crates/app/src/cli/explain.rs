@@ -3,20 +3,15 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
-use explain::{
-    Asked, Evidence, Explanation, Finding, Functions, Judgement, Severity, Unit, Value, Verdict,
-};
-use serde::Serialize;
+use explain::{Asked, Evidence, Explanation, Finding, Judgement, Severity, Verdict};
 
 use super::Failure;
+use super::explained::Explained;
 use super::open::{TabledTrace, TraceTables};
-use crate::info::{Facts, Info};
-use crate::metadata::MetadataFiles;
+use crate::info::Info;
 use crate::moment::Moment;
-use crate::output::{self, Columns, Side, duration, grouped, size};
-use crate::pass;
-use crate::symbolication::{SymbolOptions, Symbolication};
-use crate::watch::Watch;
+use crate::output::{self, Columns, Side, duration, grouped};
+use crate::symbolication::SymbolOptions;
 
 /// Says why the machine lagged: what cost the user time, with evidence and what to do about it.
 #[derive(clap::Args)]
@@ -63,47 +58,22 @@ pub(super) struct Args {
     symbols: SymbolOptions,
 }
 
-/// What `--json` prints.
-#[derive(Serialize)]
-struct Report {
-    info: Info,
-    explanation: Explanation,
-}
-
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let tables = args.trace.open()?;
-    let trace = tables.store.trace();
-    let watch = Watch::new("reading", trace.size_bytes());
-    let (facts, damage) = pass::collect::<Facts>(trace, &watch)?;
-    drop(watch);
-    let mut decoder = MetadataFiles::default().decoder()?;
-    crate::metadata::learn(&mut decoder, trace, facts.survey().metadata_buffers.clone());
-    let report = Report {
-        info: Info::new(trace, &decoder, facts, damage),
-        explanation: explanation(args, &tables)?,
-    };
-    if json {
-        output::json(&report)?;
-    } else {
-        let mut out = output::for_people();
-        write(&mut out, &report, args.evidence)?;
-        out.flush()?;
-    }
-    Ok(())
-}
-
-fn explanation(args: &Args, tables: &TraceTables) -> Result<Explanation, Failure> {
     let asked = Asked {
         threads: args.thread.clone(),
         processes: args.process.clone(),
-        during: during(args, tables)?,
+        during: during(args, &tables)?,
     };
-    let identities = tables.identities()?;
-    let symbols = Symbolication::new(&args.symbols, &identities.images)?;
-    let explanation = tables
-        .watched(|options| explain::explain(&tables.store, asked, Some(&symbols), options))?;
-    super::say_what_lacks_symbols(&symbols.missing());
-    Ok(explanation)
+    let explained = Explained::of(&tables, asked, &args.symbols)?;
+    if json {
+        output::json(&explained)?;
+    } else {
+        let mut out = output::for_people();
+        write(&mut out, &explained, args.evidence)?;
+        out.flush()?;
+    }
+    Ok(())
 }
 
 /// The time asked for, in nanoseconds since the trace's start.
@@ -135,15 +105,9 @@ fn during(args: &Args, tables: &TraceTables) -> Result<Option<Range<i64>>, Failu
     }
 }
 
-impl Functions for Symbolication {
-    fn name(&self, image_row: u32, address: u64) -> Option<String> {
-        Symbolication::name(self, image_row as usize, address)
-    }
-}
-
-fn write(out: &mut dyn Write, report: &Report, with_evidence: bool) -> io::Result<()> {
-    write_trace(out, report)?;
-    let findings = &report.explanation.findings;
+fn write(out: &mut dyn Write, explained: &Explained, with_evidence: bool) -> io::Result<()> {
+    write_trace(out, &explained.info)?;
+    let findings = &explained.explanation.findings;
     for (severity, heading) in [
         (Severity::Problem, "Problems"),
         (Severity::Warning, "Warnings"),
@@ -163,30 +127,15 @@ fn write(out: &mut dyn Write, report: &Report, with_evidence: bool) -> io::Resul
     {
         output::heading(out, "Nothing that costs time was found")?;
     }
-    write_judged(out, &report.explanation)?;
-    write_capture(out, &report.info)
+    write_judged(out, &explained.explanation)?;
+    write_capture(out, &explained.info)
 }
 
 /// What was recorded, in one paragraph.
-fn write_trace(out: &mut dyn Write, report: &Report) -> io::Result<()> {
-    let info = &report.info;
-    let system = &info.system;
-    let windows = match (system.release, system.build) {
-        (Some(release), Some(build)) => format!("{release} (build {build})"),
-        (None, Some(build)) => format!("Windows build {build}"),
-        _ => "an unknown system".to_owned(),
-    };
-    let cpus = match info.cpus.stated {
-        Some(1) => "1 CPU".to_owned(),
-        Some(n) => format!("{n} CPUs"),
-        None => "an unknown number of CPUs".to_owned(),
-    };
+fn write_trace(out: &mut dyn Write, info: &Info) -> io::Result<()> {
+    let (windows, cpus) = (info.system.windows(), info.cpus.counted());
     let extent = &info.trace;
-    let recorded = extent
-        .first_event_ns
-        .zip(extent.last_event_ns)
-        .map(|(first, last)| last.saturating_sub(first));
-    let span = recorded.map_or("no time".to_owned(), duration);
+    let span = extent.recorded_ns().map_or("no time".to_owned(), duration);
     let start = extent
         .start
         .as_deref()
@@ -256,55 +205,22 @@ fn judgement(judgement: Judgement) -> &'static str {
 
 fn write_evidence(out: &mut dyn Write, evidence: &Evidence) -> io::Result<()> {
     output::paragraph(out, &format!("  {}", evidence.title))?;
-    let is_text = |place: usize| {
-        let mut cells = evidence.rows.iter().filter_map(|row| row[place].as_ref());
-        cells.any(|cell| matches!(cell, Value::Text(_)))
-    };
-    let sides = (0..evidence.columns.len()).map(|place| match is_text(place) {
-        true => Side::Left,
-        false => Side::Right,
-    });
-    let mut columns = Columns::new(&sides.collect::<Vec<Side>>());
+    let sides: Vec<Side> = (0..evidence.columns.len())
+        .map(|place| output::side(evidence, place))
+        .collect();
+    let mut columns = Columns::new(&sides);
     columns.row(evidence.columns.iter().map(|column| column.label));
     for row in &evidence.rows {
         let cells = row.iter().zip(&evidence.columns);
-        columns.row(cells.map(|(cell, column)| match cell {
-            Some(value) => shown(value, column.unit),
-            None => "?".to_owned(),
-        }));
+        columns.row(cells.map(|(cell, column)| output::cell(cell.as_ref(), column.unit)));
     }
     columns.write(out)?;
     output::quiet(out, &format!("  {}", evidence.query))
 }
 
-/// A value as people read it.
-fn shown(value: &Value, unit: Unit) -> String {
-    match (value, unit) {
-        (Value::Integer(ns), Unit::Duration) => duration(*ns),
-        (Value::Integer(ns), Unit::Moment) => format!("{:.6} s", *ns as f64 / 1e9),
-        (Value::Integer(count), Unit::Count) if *count >= 0 => grouped(count.unsigned_abs()),
-        (Value::Integer(bytes), Unit::Bytes) if *bytes >= 0 => size(bytes.unsigned_abs()),
-        (Value::Real(percent), Unit::Percent) => format!("{percent:.1} %"),
-        (Value::Real(bits), Unit::BitsPerSecond) => format!("{:.1} Mb/s", bits / 1e6),
-        (Value::Real(ns), Unit::Duration) => duration(*ns as i64),
-        (Value::Integer(number), _) => number.to_string(),
-        (Value::Real(number), _) => format!("{number:.3}"),
-        (Value::Flag(flag), _) => if *flag { "yes" } else { "no" }.to_owned(),
-        (Value::Text(text), _) => text.clone(),
-    }
-}
-
 /// What theories said that found nothing.
 fn write_judged(out: &mut dyn Write, explanation: &Explanation) -> io::Result<()> {
-    let found = |verdict: &Verdict| {
-        let mut findings = explanation.findings.iter();
-        findings.any(|finding| finding.theory == verdict.theory)
-    };
-    let others: Vec<&Verdict> = explanation
-        .theories
-        .iter()
-        .filter(|verdict| !found(verdict))
-        .collect();
+    let others: Vec<&Verdict> = explanation.without_findings().collect();
     if others.is_empty() {
         return Ok(());
     }

@@ -4,7 +4,9 @@ mod cache;
 mod completions;
 mod events;
 mod explain;
+mod explained;
 mod export;
+mod html_report;
 mod info;
 mod new_file;
 mod open;
@@ -15,6 +17,7 @@ mod sql;
 mod stats;
 mod trim;
 
+pub(crate) use explained::Explained;
 pub(crate) use new_file::NewFile;
 pub(crate) use open::TraceTables;
 
@@ -56,6 +59,9 @@ struct Cli {
 enum Command {
     /// Who used the CPUs, who waited, what interrupted, what the disks did
     Explain(explain::Args),
+    /// Why it lagged, with charts: one HTML file to be sent or printed
+    #[command(name = "report")]
+    HtmlReport(html_report::Args),
     /// What a trace is: system, session, clock, contents, what is missing, damage
     Info(info::Args),
     /// How many events and bytes of each kind
@@ -81,7 +87,7 @@ enum Command {
 }
 
 /// Said where files of several systems are looked at as one trace.
-const SEVERAL_SYSTEMS: &str = "These files were recorded by different systems, or after another \
+pub(crate) const SEVERAL_SYSTEMS: &str = "These files were recorded by different systems, or after another \
                                boot: ids and names of one do not hold in the other, and sums mix \
                                them. Look at them one by one.";
 
@@ -122,6 +128,7 @@ pub(crate) fn run() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match &cli.command {
         Command::Explain(args) => explain::run(args, cli.json),
+        Command::HtmlReport(args) => html_report::run(args, cli.json),
         Command::Info(args) => info::run(args, cli.json),
         Command::Stats(args) => stats::run(args, cli.json),
         Command::Events(args) => events::run(args, cli.json),

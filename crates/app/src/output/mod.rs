@@ -1,12 +1,14 @@
 //! How things are written: aligned columns, headings, text that came from a trace.
 
 mod columns;
+mod evidence;
 mod format;
 mod printable;
 
 use std::io::{self, BufWriter, Write};
 
 pub(crate) use columns::{Columns, Side};
+pub(crate) use evidence::{cell, side};
 pub(crate) use explain::{duration, grouped, size};
 pub(crate) use format::Format;
 pub(crate) use printable::{Printable, Quoted};

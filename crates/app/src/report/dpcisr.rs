@@ -17,7 +17,7 @@ use super::{Recording, Report, Writer, percent};
 use crate::cli::Failure;
 
 /// What the report rests on.
-const INTERRUPTS: Recorded = Recorded {
+pub(crate) const INTERRUPTS: Recorded = Recorded {
     table: Table::Interrupts,
     what: "DPCs and service routines",
     xperf: "DPC+INTERRUPT+LOADER",

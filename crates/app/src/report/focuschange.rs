@@ -9,7 +9,7 @@ use super::{Recording, Report, Writer};
 use crate::cli::Failure;
 
 /// What the report rests on.
-const FOCUS: Recorded = Recorded {
+pub(crate) const FOCUS: Recorded = Recorded {
     table: Table::Focus,
     what: "changes of the window in focus",
     xperf: "PROC_THREAD -start w -on Microsoft-Windows-Win32k:0x22000",

@@ -18,7 +18,7 @@ mod process_filter;
 pub(crate) mod profile;
 mod range;
 pub(crate) mod readythread;
-mod recorded;
+pub(crate) mod recorded;
 mod scheduling_names;
 pub(crate) mod stack;
 mod writer;

@@ -63,7 +63,7 @@ const KINDS: [&str; 7] = [
 
 /// How long Microsoft's guidance lets a routine run: 100 µs a DPC, 25 µs a service routine. None
 /// for routines that run in threads and hold nobody up.
-pub(crate) fn limit_ns(kind: &str) -> Option<i64> {
+pub fn limit_ns(kind: &str) -> Option<i64> {
     match kind {
         "dpc" | "timer_dpc" | "io_timer" => Some(100_000),
         "isr" | "msi" => Some(25_000),

@@ -12,8 +12,8 @@ use std::ops::Range;
 use tables::{CpuRunsView, StoreError, Table};
 
 use crate::Case;
-pub(crate) use interrupt_use::{COLUMNS as INTERRUPT_COLUMNS, Routines, limit_ns, union};
-pub use interrupt_use::{InterruptUse, Locked, RoutineUse};
+pub(crate) use interrupt_use::{COLUMNS as INTERRUPT_COLUMNS, Routines, union};
+pub use interrupt_use::{InterruptUse, Locked, RoutineUse, limit_ns};
 pub use load::Load;
 use longest_waits::LongestWaits;
 pub use longest_waits::Wait;

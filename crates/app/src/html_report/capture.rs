@@ -1,0 +1,59 @@
+//! Whether the capture can be trusted, and what it cannot answer.
+
+use maud::{Markup, html};
+
+use crate::info::Info;
+use crate::output::{Printable, duration, size};
+
+pub(super) fn capture(info: &Info) -> Markup {
+    html! {
+        @if info.damage.none {
+            p.good { "Nothing is known to be lost or broken." }
+        } @else {
+            ul.damage {
+                @for line in info.damage.sentences() { li { (Printable(&line)) } }
+            }
+        }
+        (sessions(info))
+        @if !info.missing.is_empty() {
+            h3 { "What this trace cannot answer" }
+            dl.unanswered {
+                @for missing in &info.missing {
+                    dt { (missing.question) }
+                    dd { (Printable(&missing.reason)) ". " span.note { (missing.advice) "." } }
+                }
+            }
+        }
+    }
+}
+
+/// The sessions that wrote it.
+fn sessions(info: &Info) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Sessions" {
+            table {
+                caption { "Sessions: " (size(info.trace.size_bytes)) " in all" }
+                thead {
+                    tr {
+                        th.text scope="col" { "session" }
+                        th.text scope="col" { "file" }
+                        th.text scope="col" { "start" }
+                        th.figure scope="col" { "lasted" }
+                        th.text scope="col" { "clock" }
+                    }
+                }
+                tbody {
+                    @for session in &info.sessions {
+                        tr {
+                            td.text { (Printable(&session.name)) }
+                            td.text { (Printable(tables::file_name(&session.file))) }
+                            td.text { (session.start) }
+                            td.figure { (session.duration_ns.map_or_else(|| "?".to_owned(), duration)) }
+                            td.text { (session.clock) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

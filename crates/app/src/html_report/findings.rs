@@ -1,0 +1,183 @@
+//! Findings, verdicts and evidence as they stand in the page.
+
+use explain::{Evidence, Explanation, Finding, Judgement, Severity, Source, Verdict};
+use maud::{Markup, html};
+
+use crate::output::{self, Printable, Side, duration};
+
+/// A card for each finding, numbered.
+pub(super) fn cards(findings: &[Finding]) -> Markup {
+    let quiet = |finding: &Finding| finding.severity == Severity::Information;
+    html! {
+        @if findings.iter().all(quiet) {
+            p.good { "Nothing that costs time was found." }
+        }
+        @for (number, finding) in (1..).zip(findings) {
+            (card(number, finding))
+        }
+    }
+}
+
+fn card(number: usize, finding: &Finding) -> Markup {
+    let (class, severity) = match finding.severity {
+        Severity::Problem => ("problem", "Problem"),
+        Severity::Warning => ("warning", "Warning"),
+        Severity::Information => ("information", "Good to know"),
+    };
+    let tables = finding.evidence.len();
+    html! {
+        article.finding.(class) id={ "finding-" (number) } {
+            h3 {
+                span.number { (number) } " " span.severity { (severity) }
+                @if let Some(loss) = &finding.loss {
+                    " " span.cost { (duration(loss.lost_ns)) " lost" }
+                }
+            }
+            p.sentence { (Printable(&finding.sentence)) }
+            @if let Some(loss) = &finding.loss {
+                p.how { "Cost: " b { (duration(loss.lost_ns)) } " " (Printable(&loss.how)) }
+            }
+            @if let Some(during) = &finding.during {
+                p.how {
+                    @if during.start < during.end {
+                        "From " (moment(during.start)) " to " (moment(during.end)) "."
+                    } @else {
+                        "At " (moment(during.start)) "."
+                    }
+                }
+            }
+            @if !finding.weighed.is_empty() {
+                h4 { "Weighed" }
+                (verdicts(&finding.weighed.iter().collect::<Vec<&Verdict>>()))
+            }
+            @if !finding.remedies.is_empty() {
+                h4 { "What to do" }
+                ul.remedies { @for remedy in &finding.remedies { li { (Printable(remedy)) } } }
+            }
+            @if !finding.doubts.is_empty() {
+                h4 { "Doubts" }
+                ul.doubts { @for doubt in &finding.doubts { li { (Printable(doubt)) } } }
+            }
+            @if tables > 0 {
+                details open[finding.severity != Severity::Information] {
+                    summary { "Evidence" @if tables > 1 { ": " (tables) " tables" } }
+                    div.tables { @for table in &finding.evidence { (evidence(table)) } }
+                }
+            }
+            (sources(finding.sources))
+        }
+    }
+}
+
+/// What was found of each theory, with what to record where nothing could be.
+fn verdicts(verdicts: &[&Verdict]) -> Markup {
+    html! {
+        ul.verdicts {
+            @for verdict in verdicts {
+                @let (class, word) = judgement(verdict.judgement);
+                li.(class) {
+                    span.judgement { (word) }
+                    div {
+                        p {
+                            b { (verdict.question) } " " (Printable(&verdict.because))
+                            @if let Some(ns @ 1..) = verdict.explains_ns {
+                                " It explains " (duration(ns)) "."
+                            }
+                        }
+                        @if let Some(record) = verdict.record {
+                            p.note { "Record " (record) "." }
+                        }
+                        @if !verdict.evidence.is_empty() {
+                            details {
+                                summary { "Evidence" }
+                                div.tables { @for table in &verdict.evidence { (evidence(table)) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What theories said that found nothing.
+pub(super) fn others(explanation: &Explanation) -> Markup {
+    let others: Vec<&Verdict> = explanation.without_findings().collect();
+    html! {
+        @if others.is_empty() {
+            p { "Nothing: every theory has findings." }
+        } @else {
+            (verdicts(&others))
+        }
+    }
+}
+
+/// Rows, and the query that gives them.
+pub(super) fn evidence(evidence: &Evidence) -> Markup {
+    let sides: Vec<&str> = (0..evidence.columns.len())
+        .map(|place| match output::side(evidence, place) {
+            Side::Left => "text",
+            Side::Right => "figure",
+        })
+        .collect();
+    html! {
+        div.evidence {
+            div.scroll tabindex="0" role="region" aria-label=(Printable(&evidence.title)) {
+                table {
+                    caption { (Printable(&evidence.title)) }
+                    thead {
+                        tr {
+                            @for (column, side) in evidence.columns.iter().zip(&sides) {
+                                th.(side) scope="col" { (column.label) }
+                            }
+                        }
+                    }
+                    tbody {
+                        @for row in &evidence.rows {
+                            tr {
+                                @for ((cell, column), side) in row.iter().zip(&evidence.columns).zip(&sides) {
+                                    td.(side) { (Printable(&output::cell(cell.as_ref(), column.unit))) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            details.query {
+                summary { "Query" }
+                pre { code { (Printable(&evidence.query)) } }
+            }
+        }
+    }
+}
+
+fn sources(sources: &[Source]) -> Markup {
+    html! {
+        @if !sources.is_empty() {
+            p.sources {
+                "Sources: "
+                @for (place, source) in sources.iter().enumerate() {
+                    @if place > 0 { " · " }
+                    @if source.url.starts_with("https://") {
+                        a href=(source.url) rel="noreferrer" { (source.title) }
+                    } @else {
+                        (source.title)
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn judgement(judgement: Judgement) -> (&'static str, &'static str) {
+    match judgement {
+        Judgement::For => ("for", "for"),
+        Judgement::Against => ("against", "against"),
+        Judgement::NotRecorded => ("not-recorded", "not recorded"),
+    }
+}
+
+/// A moment of the trace.
+fn moment(ns: i64) -> String {
+    format!("{:.6} s", ns as f64 / 1e9)
+}

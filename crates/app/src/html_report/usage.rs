@@ -1,0 +1,188 @@
+//! Tables of who used what, whatever the findings are.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use explain::{Column, Evidence, Unit, Value, Wait};
+use maud::{Markup, html};
+
+use super::charts::Charts;
+use super::findings::evidence;
+use super::{missing, sentence};
+use crate::cli::Explained;
+use crate::report::{cswitch, dpcisr};
+
+/// Rows of each table.
+const ROWS: usize = 20;
+
+/// All of them.
+pub(super) fn tables(explained: &Explained, charts: &Charts) -> Markup {
+    let has_runs = !explained.explanation.span.is_empty();
+    html! {
+        @if has_runs {
+            (evidence(&processes(explained)))
+            @let waits = longest_waits(explained);
+            @if !waits.rows.is_empty() { (evidence(&waits)) }
+        } @else {
+            (missing("CPU time by process", &sentence(&cswitch::CPU_RUNS.missing())))
+        }
+        @match &charts.interrupts {
+            Some(_) => (evidence(&modules(explained))),
+            None => (missing("DPCs and service routines by module", &sentence(&dpcisr::INTERRUPTS.missing()))),
+        }
+    }
+}
+
+/// CPU time by process.
+fn processes(explained: &Explained) -> Evidence {
+    let (survey, names) = (&explained.explanation.survey, &explained.explanation.names);
+    // Runs of threads that no process is known of are the last.
+    let known = survey.processes.len().saturating_sub(1);
+    let used = (0..).zip(&survey.processes[..known]);
+    let mut used: Vec<(u32, explain::ProcessUse)> = used
+        .map(|(row, used)| (row, *used))
+        .filter(|(_, used)| used.runs > 0)
+        .collect();
+    used.sort_by_key(|(row, used)| (Reverse(used.cpu_ns), *row));
+    let table = Evidence::new(
+        "CPU time by process",
+        format!(
+            "SELECT process(process_row) AS process, sum(cpu_ns) AS cpu_ns, count(*) AS runs, \
+             nullif(sum(ready_ns), 0) AS ready_ns, nullif(max(ready_ns), 0) AS longest_ready_ns \
+             FROM cpu_runs WHERE thread_id <> 0 AND process_row IS NOT NULL GROUP BY process_row \
+             ORDER BY cpu_ns DESC, process_row LIMIT {ROWS}"
+        ),
+        &[
+            Column::new("process", "process", Unit::None),
+            Column::new("cpu_ns", "CPU time", Unit::Duration),
+            Column::new("runs", "runs", Unit::Count),
+            Column::new("ready_ns", "ready, no CPU", Unit::Duration),
+            Column::new("longest_ready_ns", "longest", Unit::Duration),
+        ],
+    );
+    used.iter().take(ROWS).fold(table, |table, (row, used)| {
+        table.row([
+            Some(super::charts::process(names, *row).into()),
+            Some(used.cpu_ns.into()),
+            Some(used.runs.into()),
+            more_than_none(used.ready_ns),
+            more_than_none(used.longest_ready_ns),
+        ])
+    })
+}
+
+/// A sum in which 0 stands for "nothing known" too.
+fn more_than_none(ns: i64) -> Option<Value> {
+    (ns != 0).then(|| ns.into())
+}
+
+/// The longest waits of ready threads.
+fn longest_waits(explained: &Explained) -> Evidence {
+    let (survey, names) = (&explained.explanation.survey, &explained.explanation.names);
+    let named = |row: Option<u32>| row.map(|row| super::charts::process(names, row).into());
+    let longest = &survey.longest_waits;
+    // Of waits as long as the last that was kept, others may have been left out.
+    let longer_than = match longest.last() {
+        Some(last) if longest.len() > ROWS => last.ready_ns,
+        _ => 0,
+    };
+    let table = Evidence::new(
+        "The longest waits of threads that could run",
+        format!(
+            "SELECT ready_ns, start_ns - ready_ns AS ready_from_ns, process(process_row) AS \
+             process, thread_id, cpu, priority, coalesce(rank_out, previous_rank) AS rank, CASE \
+             WHEN readied_by_dpc THEN 'a DPC' ELSE process(readying_process_row) END AS readied_by \
+             FROM cpu_runs WHERE thread_id <> 0 AND ready_ns > {longer_than} ORDER BY ready_ns \
+             DESC, start_ns DESC, end_ns DESC, cpu DESC LIMIT {ROWS}"
+        ),
+        &[
+            Column::new("ready_ns", "waited", Unit::Duration),
+            Column::new("ready_from_ns", "from", Unit::Moment),
+            Column::new("process", "process", Unit::None),
+            Column::new("thread_id", "thread", Unit::None),
+            Column::new("cpu", "CPU", Unit::None),
+            Column::new("priority", "priority", Unit::None),
+            Column::new("rank", "rank", Unit::None),
+            Column::new("readied_by", "readied by", Unit::None),
+        ],
+    );
+    let longest = longest.iter().filter(|wait| wait.ready_ns > longer_than);
+    longest.take(ROWS).fold(table, |table, wait: &Wait| {
+        table.row([
+            Some(wait.ready_ns.into()),
+            Some(wait.range().start.into()),
+            named(wait.process_row),
+            Some(wait.thread_id.into()),
+            Some(wait.cpu.into()),
+            wait.priority.map(Value::from),
+            wait.rank.map(Value::from),
+            match wait.readied_by_dpc {
+                Some(true) => Some("a DPC".into()),
+                _ => named(wait.readying_process_row),
+            },
+        ])
+    })
+}
+
+/// Stands for the row of an unknown module, after all others.
+const NO_IMAGE: u32 = u32::MAX;
+
+/// What routines of one kind and module used.
+#[derive(Default)]
+struct ModuleUse {
+    times: i64,
+    exclusive_ns: Option<i64>,
+    longest_ns: Option<i64>,
+    over_limit: i64,
+}
+
+/// DPCs and service routines by module.
+fn modules(explained: &Explained) -> Evidence {
+    let (survey, names) = (&explained.explanation.survey, &explained.explanation.names);
+    let mut modules: BTreeMap<(&str, u32), ModuleUse> = BTreeMap::new();
+    for routine in &survey.interrupts.routines {
+        let row = routine.image_row.unwrap_or(NO_IMAGE);
+        let sum = modules.entry((routine.kind, row)).or_default();
+        sum.times += routine.times;
+        if let Some(ns) = routine.exclusive_ns {
+            sum.exclusive_ns = Some(sum.exclusive_ns.unwrap_or(0).saturating_add(ns));
+        }
+        sum.longest_ns = sum.longest_ns.max(routine.longest_ns);
+        sum.over_limit += routine.over_limit;
+    }
+    let mut modules: Vec<((&str, u32), ModuleUse)> = modules.into_iter().collect();
+    // Stable, so that of equals the kind and the row decide.
+    modules.sort_by_key(|(_, sum)| Reverse(sum.exclusive_ns));
+    let table = Evidence::new(
+        "DPCs and service routines by module",
+        format!(
+            "SELECT kind, module(image_row) AS module, count(*) AS times, sum(exclusive_ns) AS \
+             exclusive_ns, max(duration_ns) AS longest_ns, count(CASE WHEN kind IN ('dpc', \
+             'timer_dpc', 'io_timer') AND exclusive_ns > 100000 OR kind IN ('isr', 'msi') AND \
+             exclusive_ns > 25000 THEN 1 END) AS over_limit FROM interrupts GROUP BY kind, \
+             image_row ORDER BY exclusive_ns DESC NULLS LAST, kind, image_row NULLS LAST LIMIT \
+             {ROWS}"
+        ),
+        &[
+            Column::new("kind", "kind", Unit::None),
+            Column::new("module", "module", Unit::None),
+            Column::new("times", "count", Unit::Count),
+            Column::new("exclusive_ns", "time", Unit::Duration),
+            Column::new("longest_ns", "longest", Unit::Duration),
+            Column::new("over_limit", "over 100 or 25 µs", Unit::Count),
+        ],
+    );
+    let modules = modules.iter().take(ROWS);
+    modules.fold(table, |table, ((kind, row), sum)| {
+        table.row([
+            Some((*kind).into()),
+            names
+                .module((*row != NO_IMAGE).then_some(*row))
+                .map(Value::from),
+            Some(sum.times.into()),
+            sum.exclusive_ns.map(Value::from),
+            sum.longest_ns.map(Value::from),
+            Some(sum.over_limit.into()),
+        ])
+    })
+}
