@@ -56,17 +56,16 @@ impl Theory for Clocks {
             ],
         );
         let (mut times, mut most, mut ahead) = (0, 0, 0);
-        for ((readying, cpu), (count, ahead_ns)) in &found {
-            let cells = [
-                (*readying).into(),
-                (*cpu).into(),
-                (*count).into(),
-                (*ahead_ns).into(),
-            ];
-            evidence = evidence.row(cells.map(Some));
-            times += count;
-            if *ahead_ns > most {
-                (most, ahead) = (*ahead_ns, *readying);
+        for ((readying, cpu), seen) in &found {
+            evidence = evidence.row([
+                Some((*readying).into()),
+                Some((*cpu).into()),
+                Some(seen.times.into()),
+                Some(seen.ahead_ns.into()),
+            ]);
+            times += seen.times;
+            if seen.ahead_ns > most {
+                (most, ahead) = (seen.ahead_ns, *readying);
             }
         }
         let sentence = format!(
@@ -87,12 +86,19 @@ impl Theory for Clocks {
     }
 }
 
+/// How often something was seen that cannot be, and by how much a clock is ahead at least.
+#[derive(Default)]
+struct Seen {
+    times: u64,
+    ahead_ns: i64,
+}
+
 /// By the CPU that made threads ready and the one that they ran on already: how often, and how long
 /// they had run at most.
-fn impossible(case: &Case<'_>) -> Result<BTreeMap<(u16, u16), (u64, i64)>, StoreError> {
+fn impossible(case: &Case<'_>) -> Result<BTreeMap<(u16, u16), Seen>, StoreError> {
     let readied = case.table(Table::ReadyThreads)?;
     let runs = case.table(Table::CpuRuns)?;
-    let mut found: BTreeMap<(u16, u16), (u64, i64)> = BTreeMap::new();
+    let mut found: BTreeMap<(u16, u16), Seen> = BTreeMap::new();
     // Of each thread the times it was made ready, by whom, since its last run ended.
     let mut pending: FxHashMap<u32, Vec<(i64, u16)>> = FxHashMap::default();
     let mut events = case.batches(
@@ -132,7 +138,8 @@ fn impossible(case: &Case<'_>) -> Result<BTreeMap<(u16, u16), (u64, i64)>, Store
             for (time, cpu) in readied.drain(..) {
                 if start < time && time < end - SWITCHING_NS {
                     let found = found.entry((cpu, view.cpu[row])).or_default();
-                    *found = (found.0 + 1, found.1.max(time - start));
+                    found.times += 1;
+                    found.ahead_ns = found.ahead_ns.max(time - start);
                 }
             }
         }
