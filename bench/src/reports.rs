@@ -12,7 +12,13 @@ use crate::{Outcome, load};
 /// Where laglab keeps tables.
 const CACHE: &str = "LAGLAB_CACHE";
 
-const REPORTS: [&[&str]; 3] = [&["dpcisr"], &["cswitch", "--by", "process"], &["cswitch"]];
+const REPORTS: [&[&str]; 5] = [
+    &["dpcisr"],
+    &["cswitch", "--by", "process"],
+    &["explain"],
+    &["report", "-o", "-"],
+    &["cswitch"],
+];
 
 /// Grouping and joining of all runs: 5 M rows per GiB.
 const QUERIES: [&str; 4] = [
@@ -43,7 +49,10 @@ pub(crate) fn commands(report: &mut String, laglab: &Path, files: &[PathBuf]) ->
     };
     *report += "\n## Reports on large files\n\nMedian of 3 runs, of one on the larger files; peak \
         resident memory. Without the cache (3 s and 2 GB are asked for on 1 GiB, 4 GB on the \
-        larger ones), then from it (1 s). `cswitch` alone prints a line of some 400 characters for each of 5 M switches per GiB.\n\n\
+        larger ones; of `explain` 10 s), then from it (1 s; `explain` 2 s, `report` 3 s more). A \
+        public server built on TraceEvent takes 8 to 15 s for a pass over 8.6 M events, and more \
+        than 120 s to diagnose waits. `cswitch` alone prints a line of some 400 characters for \
+        each of 5 M switches per GiB.\n\n\
         | command | file | without cache | from cache | GB printed |\n|---|---|---|---|---|\n";
     for args in REPORTS {
         let prints_little = args.len() > 1 || args[0] != "cswitch";

@@ -18,7 +18,7 @@ pub struct Case<'a> {
     pub survey: Survey,
     functions: Option<&'a dyn Functions>,
     /// Whether to go on, asked often.
-    go_on: &'a dyn Fn() -> bool,
+    go_on: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// What the user wants to know above all: where nothing is said, what cost most time.
@@ -33,7 +33,7 @@ pub struct Asked {
 }
 
 /// Names functions.
-pub trait Functions {
+pub trait Functions: Sync {
     /// The function at an address within the image of that row, `ntoskrnl.exe!KeSetEvent+0x1f` as a
     /// rule; without an offset's function if symbols are missing. Nothing if there is no such image.
     fn name(&self, image_row: u32, address: u64) -> Option<String>;
@@ -44,7 +44,7 @@ impl<'a> Case<'a> {
         store: &'a Store,
         asked: Asked,
         functions: Option<&'a dyn Functions>,
-        go_on: &'a dyn Fn() -> bool,
+        go_on: &'a (dyn Fn() -> bool + Sync),
     ) -> Result<Case<'a>, StoreError> {
         let names = Identities::read(store, Options::default())?;
         let mut case = Case {

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use rayon::prelude::*;
 use serde::Serialize;
 use tables::{Identities, Options, Store, StoreError, Table};
 
@@ -48,7 +49,7 @@ pub fn tables() -> Vec<Table> {
     wanted
 }
 
-/// Explains a trace. Tables that are not there yet are made first, with the progress that `options`
+/// Explains a trace, all theories side by side. Tables that are not there yet are made first, with the progress that `options`
 /// are told; they are asked often whether to go on.
 ///
 /// # Errors
@@ -64,10 +65,13 @@ pub fn explain(
     let go_on = || (options.progress)(size);
     let case = Case::open(store, asked, functions, &go_on)?;
     let (mut findings, mut theories) = (Vec::new(), Vec::new());
-    for theory in THEORIES {
-        case.check()?;
+    let outcomes: Vec<Outcome> = THEORIES
+        .par_iter()
+        .map(|theory| theory.judge(&case))
+        .collect::<Result<_, StoreError>>()?;
+    for (theory, outcome) in THEORIES.iter().zip(outcomes) {
         let about = theory.about();
-        let verdict = match theory.judge(&case)? {
+        let verdict = match outcome {
             Outcome::For(found) => {
                 let worst = found
                     .iter()

@@ -65,15 +65,28 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         processes: args.process.clone(),
         during: during(args, &tables)?,
     };
+    let detail = Detail {
+        evidence: args.evidence,
+        arguments: args.evidence || asked != Asked::default(),
+    };
     let explained = Explained::of(&tables, asked, &args.symbols)?;
     if json {
         output::json(&explained)?;
     } else {
         let mut out = output::for_people();
-        write(&mut out, &explained, args.evidence)?;
+        write(&mut out, &explained, detail)?;
         out.flush()?;
     }
     Ok(())
+}
+
+/// How much is told.
+#[derive(Clone, Copy)]
+struct Detail {
+    /// The rows that findings rest on.
+    evidence: bool,
+    /// What was weighed of findings that are merely good to know, too.
+    arguments: bool,
 }
 
 /// The time asked for, in nanoseconds since the trace's start.
@@ -105,7 +118,7 @@ fn during(args: &Args, tables: &TraceTables) -> Result<Option<Range<i64>>, Failu
     }
 }
 
-fn write(out: &mut dyn Write, explained: &Explained, with_evidence: bool) -> io::Result<()> {
+fn write(out: &mut dyn Write, explained: &Explained, detail: Detail) -> io::Result<()> {
     write_trace(out, &explained.info)?;
     let findings = &explained.explanation.findings;
     for (severity, heading) in [
@@ -118,7 +131,7 @@ fn write(out: &mut dyn Write, explained: &Explained, with_evidence: bool) -> io:
             output::heading(out, heading)?;
         }
         for finding in of_that {
-            write_finding(out, finding, with_evidence)?;
+            write_finding(out, finding, detail)?;
         }
     }
     if findings
@@ -151,7 +164,7 @@ fn write_trace(out: &mut dyn Write, info: &Info) -> io::Result<()> {
     Ok(())
 }
 
-fn write_finding(out: &mut dyn Write, finding: &Finding, with_evidence: bool) -> io::Result<()> {
+fn write_finding(out: &mut dyn Write, finding: &Finding, detail: Detail) -> io::Result<()> {
     match finding.severity {
         Severity::Information => output::paragraph(out, &finding.sentence)?,
         _ => output::warning(out, &finding.sentence)?,
@@ -162,8 +175,10 @@ fn write_finding(out: &mut dyn Write, finding: &Finding, with_evidence: bool) ->
             &format!("  Cost: {} {}", duration(loss.lost_ns), loss.how),
         )?;
     }
-    for verdict in &finding.weighed {
-        write_verdict(out, verdict)?;
+    if finding.severity > Severity::Information || detail.arguments {
+        for verdict in &finding.weighed {
+            write_verdict(out, verdict)?;
+        }
     }
     for remedy in &finding.remedies {
         output::paragraph(out, &format!("  What to do: {remedy}"))?;
@@ -171,7 +186,7 @@ fn write_finding(out: &mut dyn Write, finding: &Finding, with_evidence: bool) ->
     for doubt in &finding.doubts {
         output::quiet(out, &format!("  Doubt: {doubt}"))?;
     }
-    if with_evidence {
+    if detail.evidence {
         let weighed = finding.weighed.iter().flat_map(|verdict| &verdict.evidence);
         for evidence in finding.evidence.iter().chain(weighed) {
             write_evidence(out, evidence)?;

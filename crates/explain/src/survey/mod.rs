@@ -98,10 +98,19 @@ impl Survey {
         [Table::CpuRuns, Table::ReadyThreads, InterruptUse::TABLE];
 
     pub(crate) fn read(case: &Case<'_>) -> Result<Survey, StoreError> {
+        let (interrupts, survey) =
+            rayon::join(|| InterruptUse::read(case), || Survey::of_runs(case));
+        Ok(Survey {
+            interrupts: interrupts?,
+            ..survey?
+        })
+    }
+
+    /// All but what interrupts had.
+    fn of_runs(case: &Case<'_>) -> Result<Survey, StoreError> {
         let runs = case.table(Table::CpuRuns)?;
         let mut survey = Survey {
             has_ready_events: case.has(Table::ReadyThreads)?,
-            interrupts: InterruptUse::read(case)?,
             ..Survey::default()
         };
         let chunks = runs.chunks();

@@ -499,10 +499,10 @@ fn found_spin(case: &Case<'_>, spin: &Spin, interval_ns: i64) -> Finding {
              use a timer or a wait, which leave the CPU to others. If the device is not needed, \
              disable it."
         ))
-        .doubt("times are counted from samples, and so are only as fine as these are apart");
+        .doubt("Times are counted from samples, and so are only as fine as these are apart");
     if !spin.is_named {
         finding = finding.doubt(
-            "the kernel's symbols are missing: a long copy or a contended spin lock looks the same; \
+            "The kernel's symbols are missing: a long copy or a contended spin lock looks the same; \
              give --symbols to know the function",
         );
     }

@@ -98,9 +98,9 @@ impl Theory for Capture {
             told.join(", ")
         );
         let mut finding = Finding::new(&ABOUT, Severity::Warning, sentence)
-            .remedy(format!("record {}", ABOUT.record))
+            .remedy(format!("Record {}", ABOUT.record))
             .doubt(
-                "the same loss can show several times: in the log's header, at buffers, and as gaps \
+                "The same loss can show several times: in the log's header, at buffers, and as gaps \
                  between them",
             );
         finding.evidence = finding_evidence;

@@ -78,10 +78,10 @@ impl Theory for Clocks {
         let finding = Finding::new(&ABOUT, Severity::Warning, sentence)
             .with(evidence)
             .remedy(
-                "record again with QPC as the session's clock; if it still happens, look at BIOS \
+                "Record again with QPC as the session's clock; if it still happens, look at BIOS \
                  updates and at the boot option tscsyncpolicy",
             )
-            .doubt("by how much the clocks differ is known from below only");
+            .doubt("By how much the clocks differ is known from below only");
         Ok(Outcome::For(vec![finding]))
     }
 }

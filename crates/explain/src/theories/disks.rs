@@ -128,10 +128,10 @@ impl Theory for Disks {
         let finding = Finding::new(&ABOUT, Severity::Warning, sentence)
             .with(evidence)
             .remedy(
-                "see who asks for so much (`laglab diskio`), and whether the disk is what the \
+                "See who asks for so much (`laglab diskio`), and whether the disk is what the \
                  machine needs: above 25 ms a request, programs that wait for it are felt to be slow",
             )
-            .doubt("requests overlap, so their times add up to more than the clock shows");
+            .doubt("Requests overlap, so their times add up to more than the clock shows");
         Ok(Outcome::For(vec![finding]))
     }
 }

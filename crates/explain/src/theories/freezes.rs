@@ -147,7 +147,7 @@ fn found(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Find
         _ => finding
             .costing(lost_ns, format!("of whoever waited for {process}: from when it was wanted"))
             .remedy(
-                "find out why the system froze it while it was wanted: the Background Tasks \
+                "Find out why the system froze it while it was wanted: the Background Tasks \
                  Infrastructure service decides, by what the shell tells it of windows",
             ),
     })

@@ -117,7 +117,7 @@ impl Theory for Paging {
         .costing(waited_ns, format!("of thread {id}, which could do nothing meanwhile"))
         .with(evidence)
         .remedy(
-            "see which files they came from (`laglab hardfault`): a program's first start reads its \
+            "See which files they came from (`laglab hardfault`): a program's first start reads its \
              own; pages of the page file mean that memory is short",
         );
         Ok(Outcome::For(vec![finding]))

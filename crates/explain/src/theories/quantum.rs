@@ -201,19 +201,19 @@ fn found(
     let finding = Finding::new(&ABOUT, Severity::Information, sentence)
         .with(evidence)
         .doubt(
-            "a quantum is counted in CPU cycles and ends at a clock interrupt, so turns take up to a \
+            "A quantum is counted in CPU cycles and ends at a clock interrupt, so turns take up to a \
              tick more",
         );
     let finding = match focus.is_empty() {
         true => finding.doubt(
-            "the trace does not say who had the focus: of two lengths the longer was taken for the \
+            "The trace does not say who had the focus: of two lengths the longer was taken for the \
              focused program's",
         ),
         false => finding,
     };
     match build {
         Some(build) if build >= NEW_TABLE => finding.doubt(format!(
-            "on build {build} quanta were seen not to follow the classic table: trust what was \
+            "On build {build} quanta were seen not to follow the classic table: trust what was \
              measured, not the table"
         )),
         _ => finding,

@@ -128,7 +128,7 @@ impl Theory for Saturation {
             .with(of_processes)
             .with(of_priorities)
             .remedy(
-                "see which of these programs need to run at all, or at once; give those that may \
+                "See which of these programs need to run at all, or at once; give those that may \
                  wait a lower priority",
             );
         Ok(Outcome::For(vec![finding]))

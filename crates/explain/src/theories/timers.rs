@@ -224,7 +224,7 @@ fn resolutions(case: &Case<'_>, requests: &[Request], askers: &[Asker]) -> Findi
         .with(requests_by_process(case, askers))
         .with(effective(requests))
         .doubt(
-            "what the clock interrupts cost in power is not in the trace; idle CPUs may skip them",
+            "What the clock interrupts cost in power is not in the trace; idle CPUs may skip them",
         )
 }
 
@@ -492,14 +492,14 @@ fn said(
                  uses a high-resolution waitable timer.",
             )
             .doubt(match asker.was_ignored {
-                true => "how long it meant to sleep is not in the trace",
+                true => "How long it meant to sleep is not in the trace",
                 false => {
                     "the trace does not say that the request is ignored: that the process was hidden \
                      is inferred from its sleeps, and how long it meant to sleep is not in the trace"
                 }
             }),
         Cause::Shared => finding.doubt(
-            "that the request counts for all is inferred from the sleeps: the registry is not in \
+            "That the request counts for all is inferred from the sleeps: the registry is not in \
              the trace",
         ),
         Cause::Foreign => finding
@@ -509,7 +509,7 @@ fn said(
                  for all again, which costs power.",
             )
             .doubt(
-                "that it meant to sleep for a shorter time is not in the trace. The rule is \
+                "That it meant to sleep for a shorter time is not in the trace. The rule is \
                  documented; that sleeps then take 31 periods of 0.5 ms, 15.5 ms, is inferred from \
                  measurements",
             ),

@@ -192,7 +192,7 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
         finding = finding.with(evidence);
     } else {
         finding = finding.doubt(
-            "no samples were taken inside these routines: which driver in them takes the time is \
+            "No samples were taken inside these routines: which driver in them takes the time is \
              not known (record xperf -on PROFILE, WPR keyword SampledProfile)",
         );
     }
@@ -229,7 +229,7 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
         finding = finding.remedy(remedy);
     }
     Ok(finding.doubt(
-        "whose interrupts may go to which CPU is a setting of the adapter and its driver, which the \
+        "Whose interrupts may go to which CPU is a setting of the adapter and its driver, which the \
          trace does not hold",
     ))
 }

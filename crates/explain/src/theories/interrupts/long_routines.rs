@@ -122,11 +122,11 @@ fn found(case: &Case<'_>, used: &RoutineUse) -> Finding {
     }
     if longest_ns >= WATCHED_NS {
         finding = finding.doubt(
-            "what the watchdog allows is a setting of the system (KeQueryDpcWatchdogInformation) \
+            "What the watchdog allows is a setting of the system (KeQueryDpcWatchdogInformation) \
              and not in the trace",
         );
     }
-    finding.doubt("the limit is a guideline: Windows does not enforce it")
+    finding.doubt("The limit is a guideline: Windows does not enforce it")
 }
 
 /// The longest runs of a routine.

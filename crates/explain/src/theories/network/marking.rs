@@ -145,7 +145,7 @@ fn found(case: &Case<'_>, sent: &[Sent]) -> Finding {
     let mut finding = Finding::new(&ABOUT, Severity::Information, sentence)
         .with(evidence)
         .doubt(
-            "whether a policy asks for marks is not in the trace, and a mark may still be taken off \
+            "Whether a policy asks for marks is not in the trace, and a mark may still be taken off \
              behind the place of the capture, by the adapter or the network",
         );
     if sent.iter().any(|sent| sent.dscp == 0) {

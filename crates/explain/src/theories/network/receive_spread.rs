@@ -153,7 +153,7 @@ fn found(case: &Case<'_>, images: &[u32], cpus: &[(u16, i64, i64)]) -> Finding {
     }
     if is_alone {
         finding = finding.doubt(
-            "one CPU is what receive side scaling gives to a single conversation, however many \
+            "One CPU is what receive side scaling gives to a single conversation, however many \
              queues there are; how many there are, and whether it is on, is not in the trace",
         );
     }

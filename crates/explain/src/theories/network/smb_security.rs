@@ -148,7 +148,7 @@ fn found(
     finding.evidence = evidence;
     if !cost.has_stacks {
         finding = finding.doubt(
-            "samples have no stacks: that the cryptography was SMB's is inferred from the traffic",
+            "Samples have no stacks: that the cryptography was SMB's is inferred from the traffic",
         );
     }
     let build = case.os_build()?;
@@ -171,7 +171,7 @@ fn found(
             );
     }
     Ok(finding.doubt(
-        "whether data was signed or encrypted, and by which dialect, is not in the trace: the \
+        "Whether data was signed or encrypted, and by which dialect, is not in the trace: the \
          algorithm is inferred from the version of Windows at this end",
     ))
 }

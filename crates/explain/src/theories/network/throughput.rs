@@ -61,7 +61,7 @@ impl Theory for Throughput {
             .with(by_process(case, &traffic, &processes))
             .with(by_flow(case, &traffic))
             .doubt(
-                "what it could have been is not in the trace: compare with the link's speed, or a \
+                "What it could have been is not in the trace: compare with the link's speed, or a \
                  recording of better days",
             );
         Ok(Outcome::For(vec![finding]))
