@@ -5,9 +5,7 @@ mod explained;
 mod program;
 mod simulated;
 
-use std::collections::BTreeMap;
-
-use explained::Explained;
+use explained::{Explained, column};
 use serde_json::Value;
 use simulated::{Simulated, list, number};
 
@@ -16,25 +14,6 @@ fn count(truth: &Value, class: &str, opcode: u64) -> i64 {
     let events = list(truth, "kernel_events").iter();
     let of = events.filter(|e| e["cls"] == class && e["opcode"] == opcode);
     of.map(|e| number(e, "count")).sum()
-}
-
-/// The cells of a column of the first evidence that has it.
-fn column(findings: &[&Value], name: &str) -> Vec<Value> {
-    let mut all = findings
-        .iter()
-        .flat_map(|finding| list(finding, "evidence"));
-    let place = |evidence: &Value| {
-        let mut columns = list(evidence, "columns").iter();
-        columns.position(|column| column["name"] == name)
-    };
-    let found = all.find_map(|evidence| Some((evidence, place(evidence)?)));
-    let (evidence, place) = found.unwrap_or_else(|| panic!("no column {name}"));
-    let rows = list(evidence, "rows").iter();
-    rows.map(|row| row[place].clone()).collect()
-}
-
-fn sum(cells: &[Value]) -> i64 {
-    cells.iter().map(|cell| cell.as_i64().unwrap()).sum()
 }
 
 /// Counts that an independent reader made, and that nothing is called a problem which the trace
@@ -94,48 +73,6 @@ fn nothing_is_wrong_where_nothing_is() {
         assert_eq!(explained.complaints(), [""; 0], "seed {seed}");
         #[cfg(feature = "sql")]
         explained.check_queries(&["--symbols", &healthy.symbols]);
-    }
-}
-
-/// Units of the program with the focus, and of others.
-#[test]
-fn quanta_are_those_of_the_setting() {
-    for (scenario, with_focus, without, setting) in [
-        ("foreground-boost", 18, 6, "0x2, 0x26"),
-        ("foreground-boost-0x14", 12, 12, "0x14"),
-        ("foreground-boost-0x28", 18, 18, "0x28, 0x29, 0x2A"),
-    ] {
-        let desktop = Simulated::new(scenario, &["--duration", "5s"]);
-        let explained = Explained::new(&desktop.trace, &[]);
-        let of = explained.of("quantum");
-        let (names, units) = (column(&of, "process"), column(&of, "units"));
-        // Of each process the length of most turns, which comes first.
-        let mut seen = BTreeMap::new();
-        for (name, units) in names.iter().zip(&units) {
-            seen.entry(name.as_str().unwrap()).or_insert(units);
-        }
-        let mut compared = 0;
-        for process in list(&desktop.truth["quantum"], "processes") {
-            let (name, id) = (process["name"].as_str().unwrap(), &process["id"]);
-            let told = number(process, "units");
-            assert_eq!(
-                told,
-                if name == "game.exe" {
-                    with_focus
-                } else {
-                    without
-                }
-            );
-            if let Some(units) = seen.get(format!("{name} ({id})").as_str()) {
-                assert_eq!(**units, told, "{scenario}: {process}");
-                compared += 1;
-            }
-        }
-        assert!(compared >= 4, "{scenario}: {compared}");
-        let sentence = of[0]["sentence"].as_str().unwrap();
-        assert!(sentence.contains(setting), "{sentence}");
-        #[cfg(feature = "sql")]
-        explained.check_queries(&[]);
     }
 }
 
@@ -199,96 +136,4 @@ fn what_is_lost_and_clocks_that_disagree_are_said() {
     }
     #[cfg(feature = "sql")]
     explained.check_queries(&[]);
-}
-
-#[test]
-fn saturation_is_who_ran_and_when() {
-    let starved = Simulated::new("priority-starved", &[]);
-    let explained = Explained::new(&starved.trace, &[]);
-    let of = explained.of("saturation");
-    assert_eq!(of.len(), 1);
-    // "A renderer keeps all eight processors busy at priority 8 from 1 s to 17 s."
-    let during = &of[0]["during"];
-    let (start, end) = (number(during, "start"), number(during, "end"));
-    assert!((start - 1_000_000_000).abs() < 200_000_000, "{start}");
-    assert!((end - 17_000_000_000).abs() < 200_000_000, "{end}");
-    assert!(
-        column(&of, "process")[0]
-            .as_str()
-            .unwrap()
-            .starts_with("blender.exe")
-    );
-    assert_eq!(column(&of, "priority")[0], 8);
-    #[cfg(feature = "sql")]
-    explained.check_queries(&[]);
-}
-
-#[test]
-fn cpu_time_by_process_is_the_truths() {
-    let stall = Simulated::new("rank-stall", &[]);
-    let explained = Explained::new(&stall.trace, &[]);
-    let of = explained.of("cpu-use");
-    let names = column(&of, "process");
-    let times = column(&of, "cpu_ns");
-    assert!(names.len() > 5);
-    for (name, ns) in names.iter().zip(&times) {
-        let name = name.as_str().unwrap();
-        let of_truth = list(&stall.truth, "processes").iter().find(|process| {
-            name == format!("{} ({})", process["name"].as_str().unwrap(), process["id"])
-        });
-        // Switches tell of interrupts too, which the truth leaves out of a process's time.
-        let told = number(of_truth.unwrap(), "cpu_ns");
-        let off = ns.as_i64().unwrap() - told;
-        assert!((0..told / 20).contains(&off), "{name}: {ns}, not {told}");
-    }
-    // It sleeps for about 16 s.
-    let asleep = explained.of("suspended");
-    let silent = sum(&column(&asleep, "silent_ns"));
-    assert!((silent - 15_550_000_000).abs() < 500_000_000, "{silent}");
-    #[cfg(feature = "sql")]
-    explained.check_queries(&[]);
-}
-
-/// What each scenario is about comes first: the theory that finds it, or none above information.
-const CAUSES: &[(&str, Option<&str>)] = &[
-    ("affinity-pinned", Some("long-waits")),
-    ("busy-wait-resume", Some("busy-waiting")),
-    ("clock-trouble", Some("clocks")),
-    ("dpc-flood-no-teaming", Some("locked-cpus")),
-    ("dpc-flood-teaming", Some("locked-cpus")),
-    ("dscp-marked", None),
-    ("frozen", Some("frozen")),
-    ("healthy", None),
-    ("lost-events", Some("capture")),
-    ("priority-starved", Some("long-waits")),
-    ("rank-stall", Some("long-waits")),
-    ("rank-walk", None),
-    ("rss-300kbps", None),
-    ("smb-signing-off", None),
-    ("smb-signing-on", Some("smb-security")),
-    ("stack-paged-out", Some("long-waits")),
-    ("timer-global", None),
-    ("timer-occluded", Some("timers")),
-    ("timer-own", None),
-    ("usb-amdxhc31", None),
-    ("usb-wdf01000", None),
-];
-
-#[test]
-fn what_a_scenario_is_about_comes_first_and_queries_give_what_is_shown() {
-    for (n, (scenario, cause)) in (7..).zip(CAUSES) {
-        let simulated = Simulated::new(scenario, &["--seed", &n.to_string()]);
-        let symbols = ["--symbols", &simulated.symbols];
-        let explained = Explained::new(&simulated.trace, &symbols);
-        let first = &explained.findings()[0];
-        match cause {
-            Some(cause) => {
-                assert_eq!(first["theory"], *cause, "{scenario}: {first:#}");
-                assert_ne!(first["severity"], "information", "{scenario}: {first:#}");
-            }
-            None => assert_eq!(explained.complaints(), [""; 0], "{scenario}"),
-        }
-        #[cfg(feature = "sql")]
-        explained.check_queries(&symbols);
-    }
 }

@@ -31,3 +31,8 @@ impl Case<'_> {
         })
     }
 }
+
+/// What `wait_reason(code)` gives.
+pub(crate) fn wait_reason(code: u8) -> String {
+    events::kernel::wait_reason(code).map_or_else(|| code.to_string(), str::to_owned)
+}

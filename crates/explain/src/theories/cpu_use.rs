@@ -67,7 +67,7 @@ fn by_process(case: &Case<'_>) -> Option<Finding> {
         let used = &known[*row];
         let waited = |ns: i64| (used.known_waits > 0).then(|| ns.into());
         evidence = evidence.row([
-            Some(case.process(Some(*row as u32), None).into()),
+            case.process_label(Some(*row as u32)).map(Into::into),
             Some(used.cpu_ns.into()),
             Some(used.runs.into()),
             waited(used.ready_ns),
@@ -101,8 +101,8 @@ fn by_module(case: &Case<'_>) -> Result<Option<Finding>, StoreError> {
         "in_dpc",
         "in_isr",
     ];
-    let mut modules: FxHashMap<&str, Sampled> = FxHashMap::default();
-    let (mut unknown, mut all, mut idle) = (Sampled::default(), 0_u64, 0_u64);
+    let mut images: FxHashMap<Option<u32>, Sampled> = FxHashMap::default();
+    let (mut all, mut idle) = (0_u64, 0_u64);
     for batch in case.batches(&table, i64::MIN..i64::MAX, &columns) {
         let batch = batch?;
         let view = SamplesView::new(&batch)?;
@@ -115,14 +115,23 @@ fn by_module(case: &Case<'_>) -> Result<Option<Finding>, StoreError> {
                 continue;
             }
             all += count;
-            let sampled = match case.names.module(view.image_row.get(row)) {
-                Some(module) => modules.entry(module).or_default(),
-                None => &mut unknown,
-            };
+            let sampled = images.entry(view.image_row.get(row)).or_default();
             sampled.samples += count;
             if let Some(ns) = view.weight_ns.get(row) {
                 sampled.weight_ns = Some(sampled.weight_ns.unwrap_or(0).saturating_add(ns));
             }
+        }
+    }
+    let mut modules: FxHashMap<&str, Sampled> = FxHashMap::default();
+    let mut unknown = Sampled::default();
+    for (image, sampled) in images {
+        let sum = match case.module_label(image) {
+            Some(module) => modules.entry(module).or_default(),
+            None => &mut unknown,
+        };
+        sum.samples += sampled.samples;
+        if let Some(ns) = sampled.weight_ns {
+            sum.weight_ns = Some(sum.weight_ns.unwrap_or(0).saturating_add(ns));
         }
     }
     if all == 0 {

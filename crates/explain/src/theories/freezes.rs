@@ -107,7 +107,7 @@ fn found(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Find
         ],
     )
     .row([
-        freeze.process_row.map(|_| process.clone().into()),
+        case.process_label(freeze.process_row).map(Into::into),
         Some(start.into()),
         Some(end.into()),
         Some((end - start).into()),

@@ -7,6 +7,7 @@ mod cpu_use;
 mod disks;
 mod freezes;
 mod interrupts;
+mod lock_convoys;
 mod long_waits;
 mod network;
 mod outranked;
@@ -28,6 +29,7 @@ pub(crate) static THEORIES: &[&dyn Theory] = &[
     &interrupts::LongRoutines,
     &busy_waiting::BusyWaiting,
     &freezes::Freezes,
+    &lock_convoys::LockConvoys,
     &saturation::Saturation,
     &quantum::Quantum,
     &timers::Timers,

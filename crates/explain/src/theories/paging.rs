@@ -87,7 +87,7 @@ impl Theory for Paging {
         );
         for ((row, id), faults) in threads.iter().take(SHOWN) {
             evidence = evidence.row([
-                row.map(|_| case.process(*row, None).into()),
+                case.process_label(*row).map(Into::into),
                 Some((*id).into()),
                 Some(faults.count.into()),
                 Some(faults.bytes.into()),

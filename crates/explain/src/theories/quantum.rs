@@ -188,9 +188,9 @@ fn found(
             Column::new("longest_ns", "longest turn", Unit::Duration),
         ],
     );
-    for ((row, id, has_focus, units), turns) in turns.iter().take(SHOWN) {
+    for ((row, _, has_focus, units), turns) in turns.iter().take(SHOWN) {
         evidence = evidence.row([
-            row.map(|_| case.process(*row, *id).into()),
+            case.process_label(*row).map(Into::into),
             has_focus.map(Into::into),
             Some((*units).into()),
             Some(turns.count.into()),

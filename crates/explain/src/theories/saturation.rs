@@ -105,8 +105,8 @@ impl Theory for Saturation {
                 Column::new("cpu_ns", "CPU time", Unit::Duration),
             ],
         );
-        for ((row, id), ns) in processes.iter().take(SHOWN) {
-            let name = row.map(|_| case.process(*row, *id).into());
+        for ((row, _), ns) in processes.iter().take(SHOWN) {
+            let name = case.process_label(*row).map(Into::into);
             of_processes = of_processes.row([name, Some((*ns).into())]);
         }
         let mut of_priorities = Evidence::new(

@@ -20,7 +20,7 @@ use tables::{StoreError, Table};
 use crate::survey::Wait;
 use crate::{
     About, Case, Column, Evidence, Finding, Judgement, Outcome, Severity, Source, Theory, Unit,
-    Value, Verdict, duration,
+    Value, Verdict, duration, labels,
 };
 use held::Held;
 use holders::Holders;
@@ -319,7 +319,7 @@ fn late_waker(case: &Case<'_>, wait: &Wait, legs: &[Leg]) -> Result<Verdict, Sto
         (Some(ns), Some(reason)) if ns > 0 => format!(
             " It had waited for {} before ({}).",
             duration(ns),
-            path::wait_reason(reason)
+            labels::wait_reason(reason)
         ),
         _ => String::new(),
     };

@@ -6,7 +6,7 @@ use std::ops::Range;
 use arrow_array::RecordBatch;
 use tables::{CpuRunsView, StoreError, StoredTable, Table};
 
-use crate::{Case, Column, Evidence, Unit, Value};
+use crate::{Case, Column, Evidence, Unit, Value, labels};
 
 /// A stretch of a path: of the time around one run of a thread.
 #[derive(Clone, Debug)]
@@ -304,7 +304,7 @@ pub(super) fn evidence(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
             Some(was_ready.into()),
             Some(ran.into()),
             run.previous_wait_reason
-                .map(|code| wait_reason(code).into()),
+                .map(|code| labels::wait_reason(code).into()),
             run.ended_by(case).map(Value::from),
             run.readying_thread_id.map(Value::from),
         ]);
@@ -361,11 +361,6 @@ pub(super) fn by_thread(legs: &[Leg]) -> Vec<(&Run, [i64; 3])> {
         (-parts.iter().sum::<i64>(), run.thread_id, row)
     });
     sums
-}
-
-/// The name of a wait reason, as the function of SQL gives it.
-pub(super) fn wait_reason(code: u8) -> String {
-    events::kernel::wait_reason(code).map_or_else(|| code.to_string(), str::to_owned)
 }
 
 /// The legs beside their runs in SQL, as `parts`.

@@ -1,0 +1,263 @@
+//! `laglab explain` against the truth of scenarios: that what each is about comes first, with the
+//! truth's numbers, and that queries give what is shown.
+
+mod explained;
+mod program;
+mod simulated;
+
+use std::collections::BTreeMap;
+
+use explained::{Explained, column, sum};
+use serde_json::Value;
+use simulated::{Simulated, list, number};
+
+/// Units of the program with the focus, and of others.
+#[test]
+fn quanta_are_those_of_the_setting() {
+    for (scenario, with_focus, without, setting) in [
+        ("foreground-boost", 18, 6, "0x2, 0x26"),
+        ("foreground-boost-0x14", 12, 12, "0x14"),
+        ("foreground-boost-0x28", 18, 18, "0x28, 0x29, 0x2A"),
+    ] {
+        let desktop = Simulated::new(scenario, &["--duration", "5s"]);
+        let explained = Explained::new(&desktop.trace, &[]);
+        let of = explained.of("quantum");
+        let (names, units) = (column(&of, "process"), column(&of, "units"));
+        // Of each process the length of most turns, which comes first.
+        let mut seen = BTreeMap::new();
+        for (name, units) in names.iter().zip(&units) {
+            seen.entry(name.as_str().unwrap()).or_insert(units);
+        }
+        let mut compared = 0;
+        for process in list(&desktop.truth["quantum"], "processes") {
+            let (name, id) = (process["name"].as_str().unwrap(), &process["id"]);
+            let told = number(process, "units");
+            assert_eq!(
+                told,
+                if name == "game.exe" {
+                    with_focus
+                } else {
+                    without
+                }
+            );
+            if let Some(units) = seen.get(format!("{name} ({id})").as_str()) {
+                assert_eq!(**units, told, "{scenario}: {process}");
+                compared += 1;
+            }
+        }
+        assert!(compared >= 4, "{scenario}: {compared}");
+        let sentence = of[0]["sentence"].as_str().unwrap();
+        assert!(sentence.contains(setting), "{sentence}");
+        #[cfg(feature = "sql")]
+        explained.check_queries(&[]);
+    }
+}
+
+#[test]
+fn saturation_is_who_ran_and_when() {
+    let starved = Simulated::new("priority-starved", &[]);
+    let explained = Explained::new(&starved.trace, &[]);
+    let of = explained.of("saturation");
+    assert_eq!(of.len(), 1);
+    // "A renderer keeps all eight processors busy at priority 8 from 1 s to 17 s."
+    let during = &of[0]["during"];
+    let (start, end) = (number(during, "start"), number(during, "end"));
+    assert!((start - 1_000_000_000).abs() < 200_000_000, "{start}");
+    assert!((end - 17_000_000_000).abs() < 200_000_000, "{end}");
+    assert!(
+        column(&of, "process")[0]
+            .as_str()
+            .unwrap()
+            .starts_with("blender.exe")
+    );
+    assert_eq!(column(&of, "priority")[0], 8);
+    #[cfg(feature = "sql")]
+    explained.check_queries(&[]);
+}
+
+#[test]
+fn cpu_time_by_process_is_the_truths() {
+    let stall = Simulated::new("rank-stall", &[]);
+    let explained = Explained::new(&stall.trace, &[]);
+    let of = explained.of("cpu-use");
+    let names = column(&of, "process");
+    let times = column(&of, "cpu_ns");
+    assert!(names.len() > 5);
+    for (name, ns) in names.iter().zip(&times) {
+        let name = name.as_str().unwrap();
+        let of_truth = list(&stall.truth, "processes").iter().find(|process| {
+            name == format!("{} ({})", process["name"].as_str().unwrap(), process["id"])
+        });
+        // Switches tell of interrupts too, which the truth leaves out of a process's time.
+        let told = number(of_truth.unwrap(), "cpu_ns");
+        let off = ns.as_i64().unwrap() - told;
+        assert!((0..told / 20).contains(&off), "{name}: {ns}, not {told}");
+    }
+    // It sleeps for about 16 s.
+    let asleep = explained.of("suspended");
+    let silent = sum(&column(&asleep, "silent_ns"));
+    assert!((silent - 15_550_000_000).abs() < 500_000_000, "{silent}");
+    #[cfg(feature = "sql")]
+    explained.check_queries(&[]);
+}
+
+/// What each scenario is about comes first: the theory that finds it, or none above information.
+const CAUSES: &[(&str, Option<&str>)] = &[
+    ("affinity-pinned", Some("long-waits")),
+    ("busy-wait-resume", Some("busy-waiting")),
+    ("clock-trouble", Some("clocks")),
+    ("dpc-flood-no-teaming", Some("locked-cpus")),
+    ("dpc-flood-teaming", Some("locked-cpus")),
+    ("dscp-marked", None),
+    ("frozen", Some("frozen")),
+    ("healthy", None),
+    ("lock-convoy", Some("lock-convoy")),
+    ("lost-events", Some("capture")),
+    ("priority-starved", Some("long-waits")),
+    ("rank-stall", Some("long-waits")),
+    ("rank-walk", None),
+    ("rss-300kbps", None),
+    ("smb-signing-off", None),
+    ("smb-signing-on", Some("smb-security")),
+    ("stack-paged-out", Some("long-waits")),
+    ("timer-global", None),
+    ("timer-occluded", Some("timers")),
+    ("timer-own", None),
+    ("usb-amdxhc31", None),
+    ("usb-wdf01000", None),
+];
+
+#[test]
+fn what_a_scenario_is_about_comes_first_and_queries_give_what_is_shown() {
+    for (n, (scenario, cause)) in (7..).zip(CAUSES) {
+        let simulated = Simulated::new(scenario, &["--seed", &n.to_string()]);
+        let symbols = ["--symbols", &simulated.symbols];
+        let explained = Explained::new(&simulated.trace, &symbols);
+        let first = &explained.findings()[0];
+        match cause {
+            Some(cause) => {
+                assert_eq!(first["theory"], *cause, "{scenario}: {first:#}");
+                assert_ne!(first["severity"], "information", "{scenario}: {first:#}");
+            }
+            None => assert_eq!(explained.complaints(), [""; 0], "{scenario}"),
+        }
+        #[cfg(feature = "sql")]
+        explained.check_queries(&symbols);
+    }
+}
+
+/// The window's thread lost most to the lock, and as much as the truth says.
+#[test]
+fn a_lock_that_is_handed_from_thread_to_thread_is_found() {
+    let convoy = Simulated::new("lock-convoy", &[]);
+    let explained = Explained::new(&convoy.trace, &[]);
+    let of = explained.of("lock-convoy");
+    assert_eq!(of.len(), 1);
+    let window = list(&convoy.truth, "watched_threads").iter();
+    let window = window
+        .clone()
+        .find(|thread| thread["process"]["name"] == "catalogue.exe")
+        .unwrap();
+    let waits = list(window, "longest_waits").iter();
+    let for_lock = waits.filter(|wait| wait["reason"] == "WrAlertByThreadId");
+    // Those by which nobody is held up are no part of it.
+    let long = for_lock.map(|wait| number(wait, "waited_ns"));
+    let told: i64 = long.filter(|ns| *ns >= 20_000_000).sum();
+    assert!(told > 900_000_000, "{told}");
+    let (threads, waited) = (column(&of, "thread_id"), column(&of, "waited_ns"));
+    assert_eq!(threads[0], window["thread_id"]);
+    assert_eq!(waited[0], told);
+    assert_eq!(number(&of[0]["loss"], "lost_ns"), told);
+    // Twenty threads share the lock with it.
+    assert_eq!(column(&of, "threads")[0], 21);
+}
+
+/// Both are found, and a wait under both is apportioned as the truth does.
+#[test]
+fn two_causes_at_once_are_both_found_and_apportioned() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("both.toml");
+    let scenario = r#"
+        extends = "rank-stall"
+        title = "A flood of DPCs on a machine with a rank stall"
+        [[add.device]]
+        name = "flood"
+        every = "250us"
+        cpus = [1]
+        isr = { in = ["ndis.sys!ndisMiniportMessageIsr"], cost = "2us" }
+        dpc = { in = ["IDSvia64.sys!ProcessPacket", "ndis.sys!ndisInterruptDpc"], cost = "230us" }
+    "#;
+    std::fs::write(&file, scenario).unwrap();
+    let both = Simulated::new(file.to_str().unwrap(), &[]);
+    let explained = Explained::new(&both.trace, &[]);
+
+    let locked = explained.of("locked-cpus");
+    assert_eq!(locked[0]["severity"], "problem");
+    let sentence = locked[0]["sentence"].as_str().unwrap();
+    assert!(sentence.starts_with("CPU 1 "), "{sentence}");
+
+    let stalled = explained.of("long-waits").into_iter().find(|found| {
+        let sentence = found["sentence"].as_str().unwrap();
+        sentence.contains("LockApp.exe")
+    });
+    let stalled = stalled.expect("the stall is found too");
+    let watched = list(&both.truth, "watched_threads").iter();
+    let waits = watched.flat_map(|thread| list(thread, "longest_ready_waits"));
+    let told = waits.max_by_key(|wait| number(wait, "ready_ns")).unwrap();
+    let held = &told["held_by_cpu_ns"];
+    let all: i64 = held
+        .as_object()
+        .unwrap()
+        .values()
+        .map(|ns| ns.as_i64().unwrap())
+        .sum();
+    let share = |ns: i64, of: i64| ns as f64 / of as f64;
+    for (theory, held_by) in [("better-rank", "rank"), ("interrupted-cpus", "dpc")] {
+        let verdict = list(stalled, "weighed").iter();
+        let verdict = verdict.clone().find(|verdict| verdict["theory"] == theory);
+        let verdict = verdict.unwrap();
+        assert_eq!(verdict["judgement"], "for", "{verdict}");
+        let found = share(number(verdict, "explains_ns"), number(told, "ready_ns"));
+        let of_truth = share(number(held, held_by), all);
+        assert!(
+            (found - of_truth).abs() < 0.01,
+            "{theory}: {found}, not {of_truth}"
+        );
+    }
+}
+
+/// Without the events that decide, the answer is that they were not recorded, and what to record.
+#[test]
+fn what_was_not_recorded_is_not_judged() {
+    let sampled = r#"record.kernel=["PROC_THREAD","LOADER","PROFILE"]"#;
+    for (scenario, theories) in [
+        ("rank-stall", ["long-waits", "outranked", "saturation"]),
+        (
+            "dpc-flood-teaming",
+            ["locked-cpus", "long-interrupts", "receive-spread"],
+        ),
+        (
+            "lock-convoy",
+            ["lock-convoy", "disks", "network-throughput"],
+        ),
+    ] {
+        let less = Simulated::new(scenario, &["--set", sampled]);
+        let explained = Explained::new(&less.trace, &[]);
+        for theory in theories {
+            assert_eq!(
+                explained.judgement(theory),
+                "not_recorded",
+                "{scenario}: {theory}"
+            );
+            assert!(explained.of(theory).is_empty(), "{scenario}: {theory}");
+        }
+        let verdicts = list(&explained.report["explanation"], "theories").iter();
+        for verdict in verdicts.filter(|verdict| verdict["judgement"] == "not_recorded") {
+            assert!(
+                verdict["record"]
+                    .as_str()
+                    .is_some_and(|record| !record.is_empty())
+            );
+        }
+    }
+}
