@@ -167,13 +167,14 @@ const LOSSES: [&str; 6] = [
 ];
 
 impl Facts {
-    /// Whether a wait is likely none: events are lost, and most CPUs that the thread could have had
-    /// were idle.
+    /// Whether a wait is likely none: most CPUs that the thread could have had were idle, and events
+    /// are lost, or nothing but one event tells of a wait that is not over when the trace ends.
     fn may_have_lost(&self, waiter: &Waiter, held: &Held) -> bool {
         let is_loss = |damage: &Damage| damage.kind.as_deref().is_some_and(|k| LOSSES.contains(&k));
         waiter.is_paged_out != Some(true)
             && held.by(By::Idle) as f64 >= HALF * held.all_ns as f64
-            && (self.damage.iter()).any(|d| is_loss(d) && d.may_lie_in(&waiter.range))
+            && (waiter.wait.is_none()
+                || (self.damage.iter()).any(|d| is_loss(d) && d.may_lie_in(&waiter.range)))
     }
 }
 
