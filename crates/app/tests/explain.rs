@@ -5,7 +5,7 @@ mod explained;
 mod program;
 mod simulated;
 
-use explained::{Explained, column};
+use explained::{Explained, column, sum};
 use serde_json::Value;
 use simulated::{Simulated, list, number};
 

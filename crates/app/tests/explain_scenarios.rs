@@ -8,7 +8,6 @@ mod simulated;
 use std::collections::BTreeMap;
 
 use explained::{Explained, column, sum};
-use serde_json::Value;
 use simulated::{Simulated, list, number};
 
 /// Units of the program with the focus, and of others.
