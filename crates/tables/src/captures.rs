@@ -46,6 +46,10 @@ const MAGICS: [[u8; 4]; 5] = [
 
 /// Whether a file begins as a capture does; one that cannot be read does not.
 fn is_capture(file: &Path) -> bool {
+    // Asked before opening: opening a pipe would wait for a writer.
+    if !file.metadata().is_ok_and(|found| found.is_file()) {
+        return false;
+    }
     let mut magic = [0; 4];
     let read = File::open(file).and_then(|mut file| file.read_exact(&mut magic));
     read.is_ok() && MAGICS.contains(&magic)
