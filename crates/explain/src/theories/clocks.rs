@@ -1,7 +1,9 @@
 //! Do the processors' clocks agree?
 
-use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+
+use arrow_array::RecordBatch;
+use rustc_hash::FxHashMap;
 use tables::{CpuRunsView, ReadyThreadsView, StoreError, Table};
 
 use crate::{
@@ -86,6 +88,26 @@ impl Theory for Clocks {
     }
 }
 
+/// A thread made ready.
+struct Readied {
+    time_ns: i64,
+    cpu: u16,
+    thread_id: u32,
+}
+
+impl Readied {
+    /// All of a batch of `ready_threads`.
+    fn all(batch: &RecordBatch) -> Result<Vec<Readied>, StoreError> {
+        let view = ReadyThreadsView::new(batch)?;
+        let read = |row| Readied {
+            time_ns: view.time_ns[row],
+            cpu: view.cpu[row],
+            thread_id: view.thread_id[row],
+        };
+        Ok((0..view.len()).map(read).collect())
+    }
+}
+
 /// How often something was seen that cannot be, and by how much a clock is ahead at least.
 #[derive(Default)]
 struct Seen {
@@ -101,13 +123,10 @@ fn impossible(case: &Case<'_>) -> Result<BTreeMap<(u16, u16), Seen>, StoreError>
     let mut found: BTreeMap<(u16, u16), Seen> = BTreeMap::new();
     // Of each thread the times it was made ready, by whom, since its last run ended.
     let mut pending: FxHashMap<u32, Vec<(i64, u16)>> = FxHashMap::default();
-    let mut events = case.batches(
-        &readied,
-        i64::MIN..i64::MAX,
-        &["time_ns", "cpu", "thread_id"],
-    );
-    let mut batch = events.next().transpose()?;
-    let mut next = 0;
+    let columns = ["time_ns", "cpu", "thread_id"];
+    let batches = case.batches(&readied, i64::MIN..i64::MAX, &columns);
+    let mut batches = batches.map(|batch| Readied::all(&batch?));
+    let (mut events, mut next) = (Vec::new(), 0);
     for run in case.batches(
         &runs,
         i64::MIN..i64::MAX,
@@ -117,20 +136,22 @@ fn impossible(case: &Case<'_>) -> Result<BTreeMap<(u16, u16), Seen>, StoreError>
         let view = CpuRunsView::new(&run)?;
         for row in 0..view.len() {
             let (start, end) = (view.start_ns[row], view.end_ns[row]);
-            while let Some(ready) = &batch {
-                let ready = ReadyThreadsView::new(ready)?;
-                while next < ready.len() && ready.time_ns[next] < end {
-                    let event = (ready.time_ns[next], ready.cpu[next]);
-                    pending
-                        .entry(ready.thread_id[next])
-                        .or_default()
-                        .push(event);
+            loop {
+                while let Some(event) = events
+                    .get(next)
+                    .filter(|event: &&Readied| event.time_ns < end)
+                {
+                    let waiting = pending.entry(event.thread_id).or_default();
+                    waiting.push((event.time_ns, event.cpu));
                     next += 1;
                 }
-                if next < ready.len() {
+                if next < events.len() {
                     break;
                 }
-                (batch, next) = (events.next().transpose()?, 0);
+                let Some(more) = batches.next() else {
+                    break;
+                };
+                (events, next) = (more?, 0);
             }
             let Some(readied) = pending.get_mut(&view.thread_id[row]) else {
                 continue;
