@@ -35,7 +35,7 @@ pub struct Asked {
 /// Names functions.
 pub trait Functions: Sync {
     /// The function at an address within the image of that row, `ntoskrnl.exe!KeSetEvent+0x1f` as a
-    /// rule; without an offset's function if symbols are missing. Nothing if there is no such image.
+    /// rule; the module and an offset if symbols are missing. Nothing if there is no such image.
     fn name(&self, image_row: u32, address: u64) -> Option<String>;
 }
 

@@ -1,4 +1,4 @@
-//! All theories, asked in turn.
+//! All theories, asked side by side.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -49,8 +49,8 @@ pub fn tables() -> Vec<Table> {
     wanted
 }
 
-/// Explains a trace, all theories side by side. Tables that are not there yet are made first, with the progress that `options`
-/// are told; they are asked often whether to go on.
+/// Explains a trace, all theories side by side. Tables that are not there yet are made first, with
+/// the progress that `options` are told; they are asked often whether to go on.
 ///
 /// # Errors
 /// If a table cannot be made or read, or the user stopped it.

@@ -60,6 +60,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let tables = args.trace.open()?;
+    // In one pass: what follows asks for some of them alone.
+    tables.make(&explain::tables())?;
     let asked = Asked {
         threads: args.thread.clone(),
         processes: args.process.clone(),

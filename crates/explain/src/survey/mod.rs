@@ -57,7 +57,7 @@ pub struct Survey {
 }
 
 /// The columns that are read.
-const COLUMNS: [&str; 32] = [
+const COLUMNS: [&str; 31] = [
     "start_ns",
     "end_ns",
     "cpu_ns",
@@ -89,7 +89,6 @@ const COLUMNS: [&str; 32] = [
     "ideal_processor",
     "stack_id",
     "readying_stack_id",
-    "ends_at_switch",
 ];
 
 impl Survey {

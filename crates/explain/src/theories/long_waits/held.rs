@@ -281,8 +281,8 @@ pub(super) fn by_process(
     let mut evidence = Evidence::new("Who ran instead, by process", query, &columns);
     let first = sums.first();
     let most = first.map(|((row, id), ns)| (case.process(*row, *id), *ns));
-    for ((row, id), ns) in sums.into_iter().take(SHOWN) {
-        let process = row.map(|_| case.process(row, id).into());
+    for ((row, _), ns) in sums.into_iter().take(SHOWN) {
+        let process = case.process_label(row).map(Value::from);
         evidence = evidence.row([process, Some(ns.into())]);
     }
     (evidence, most)

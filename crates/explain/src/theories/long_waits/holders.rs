@@ -7,6 +7,7 @@ use tables::{CpuRunsView, InterruptsView, StoreError, StoredTable, Table};
 
 use super::silence;
 use crate::Case;
+use crate::survey::union;
 
 /// What a CPU did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -58,7 +59,7 @@ impl Holders {
         let mut borders: Vec<i64> = windows.iter().flat_map(|w| [w.start, w.end]).collect();
         borders.sort_unstable();
         borders.dedup();
-        let stretches = joined(windows);
+        let stretches = union(windows.to_vec());
         let silences = silence::read(case, &stretches)?;
         let mut pass = Pass {
             borders: &borders,
@@ -90,20 +91,6 @@ impl Holders {
         let times = self.times[from..to.max(from)].iter();
         times.map(|(key, time)| (key.cpu, key.what, *time))
     }
-}
-
-/// The windows as stretches of time that are apart, in order.
-fn joined(windows: &[Range<i64>]) -> Vec<Range<i64>> {
-    let mut windows = windows.to_vec();
-    windows.sort_unstable_by_key(|window| window.start);
-    let mut joined: Vec<Range<i64>> = Vec::new();
-    for window in windows {
-        match joined.last_mut() {
-            Some(last) if window.start <= last.end => last.end = last.end.max(window.end),
-            _ => joined.push(window),
-        }
-    }
-    joined
 }
 
 /// A routine that interrupted what ran.

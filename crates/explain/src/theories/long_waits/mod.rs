@@ -384,13 +384,10 @@ fn table_of(case: &Case<'_>, title: &str, waits: &[Wait]) -> Evidence {
     ];
     let mut evidence = Evidence::new(title, query, &columns);
     for wait in &waits {
-        let process = wait
-            .process_row
-            .map(|row| case.process(Some(row), wait.process_id));
+        let process = case.process_label(wait.process_row);
         let readied_by = match wait.readied_by_dpc {
             Some(true) => Some("a DPC".to_owned()),
-            _ => (wait.readying_process_row)
-                .map(|row| case.process(Some(row), wait.readying_process_id)),
+            _ => case.process_label(wait.readying_process_row),
         };
         evidence = evidence.row([
             process.map(Value::from),

@@ -30,7 +30,6 @@ pub(super) struct Run {
     waits_ns: Option<i64>,
     readying_thread_id: Option<u32>,
     readying_thread_row: Option<u32>,
-    readying_process_id: Option<u32>,
     readying_process_row: Option<u32>,
     readied_by_dpc: Option<bool>,
     previous_wait_reason: Option<u8>,
@@ -46,8 +45,7 @@ impl Run {
     pub(super) fn ended_by(&self, case: &Case<'_>) -> Option<String> {
         match self.readied_by_dpc {
             Some(true) => Some("a DPC".to_owned()),
-            _ => (self.readying_process_row)
-                .map(|row| case.process(Some(row), self.readying_process_id)),
+            _ => case.process_label(self.readying_process_row),
         }
     }
 
@@ -137,7 +135,7 @@ pub(super) fn path(
     Ok(path)
 }
 
-const COLUMNS: [&str; 17] = [
+const COLUMNS: [&str; 16] = [
     "start_ns",
     "end_ns",
     "cpu",
@@ -151,7 +149,6 @@ const COLUMNS: [&str; 17] = [
     "waits_ns",
     "readying_thread_id",
     "readying_thread_row",
-    "readying_process_id",
     "readying_process_row",
     "readied_by_dpc",
     "previous_wait_reason",
@@ -258,7 +255,6 @@ fn read(runs: &CpuRunsView<'_>, row: usize) -> Run {
         waits_ns: runs.waits_ns.get(row),
         readying_thread_id: runs.readying_thread_id.get(row),
         readying_thread_row: runs.readying_thread_row.get(row),
-        readying_process_id: runs.readying_process_id.get(row),
         readying_process_row: runs.readying_process_row.get(row),
         readied_by_dpc: runs.readied_by_dpc.get(row),
         previous_wait_reason: runs.previous_wait_reason.get(row),

@@ -143,7 +143,8 @@ fn because(argued: &Argued) -> String {
             share(By::Suspended)
         ),
         Some(Cause::LostEvents) => {
-            "but events are lost, so that it may well have run unseen".to_owned()
+            "but the trace likely lacks the run that ended it: it may well have run unseen"
+                .to_owned()
         }
         None => format!(
             "no single cause explains half of it; threads of better rank had {}, of higher priority \
@@ -216,7 +217,7 @@ pub(super) fn remedies(argued: &Argued, process: &str) -> Vec<String> {
                 .to_owned(),
         ),
         Some(Cause::LostEvents) => remedies.push(
-            "Record again with more and larger buffers, so that no switches are lost.".to_owned(),
+            "If events were lost, record again with more and larger buffers.".to_owned(),
         ),
         Some(Cause::Suspended | Cause::Frozen | Cause::Dispatcher) | None => {}
     }
