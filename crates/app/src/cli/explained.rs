@@ -1,7 +1,8 @@
 //! What `laglab explain` and `laglab report` tell of a trace, each in its way.
 
-use explain::{Asked, Explanation, Functions};
+use explain::{Asked, Explanation};
 use serde::Serialize;
+use tables::Functions;
 
 use super::Failure;
 use super::open::TraceTables;
