@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
-use tables::{Cancelled, Identities, Options, Process, Store, StoreError, StoredTable, Table};
+use tables::{
+    Cancelled, Functions, Identities, Options, Process, Store, StoreError, StoredTable, Table,
+};
 
 use crate::Survey;
 
@@ -16,7 +18,7 @@ pub struct Case<'a> {
     pub asked: Asked,
     /// What more than one theory needs.
     pub survey: Survey,
-    functions: Option<&'a dyn Functions>,
+    pub(crate) functions: Option<&'a dyn Functions>,
     /// Whether to go on, asked often.
     go_on: &'a (dyn Fn() -> bool + Sync),
 }
@@ -30,13 +32,6 @@ pub struct Asked {
     pub processes: Vec<String>,
     /// A stretch of time, in nanoseconds since the trace's start.
     pub during: Option<Range<i64>>,
-}
-
-/// Names functions.
-pub trait Functions: Sync {
-    /// The function at an address within the image of that row, `ntoskrnl.exe!KeSetEvent+0x1f` as a
-    /// rule; the module and an offset if symbols are missing. Nothing if there is no such image.
-    fn name(&self, image_row: u32, address: u64) -> Option<String>;
 }
 
 impl<'a> Case<'a> {

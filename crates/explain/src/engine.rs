@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 use serde::Serialize;
-use tables::{Identities, Options, Store, StoreError, Table};
+use tables::{Functions, Identities, Options, Store, StoreError, Table};
 
 use crate::theories::THEORIES;
-use crate::{Asked, Case, Finding, Functions, Judgement, Outcome, Severity, Survey, Verdict};
+use crate::{Asked, Case, Finding, Judgement, Outcome, Severity, Survey, Verdict};
 
 /// What is to be said of a trace.
 #[derive(Debug, Serialize)]

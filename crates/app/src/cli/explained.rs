@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use explain::{Asked, Explanation, Functions};
+use explain::{Asked, Explanation};
 use serde::Serialize;
+use tables::Functions;
 
 use super::Failure;
 use super::open::TraceTables;

