@@ -58,7 +58,11 @@ struct Opened<'o> {
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let simulated = Simulated::make(args)?;
-    let files: Vec<PathBuf> = args.traces.iter().map(|trace| simulated.file(trace)).collect();
+    let files: Vec<PathBuf> = args
+        .traces
+        .iter()
+        .map(|trace| simulated.file(trace))
+        .collect();
     let groups: Vec<&[PathBuf]> = match args.merge {
         true => vec![&files],
         false => files.chunks(1).collect(),
@@ -82,16 +86,25 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     } else {
         let mut out = output::for_people();
         for (name, files) in names.iter().zip(&groups) {
-            let simulated = if simulated.is_among(files) { ", simulated" } else { "" };
+            let simulated = if simulated.is_among(files) {
+                ", simulated"
+            } else {
+                ""
+            };
             writeln!(out, "{}{simulated}", Printable(name))?;
         }
-        writeln!(out, "{address}\nCtrl-C ends it. Whoever has the address can read the traces.")?;
+        writeln!(
+            out,
+            "{address}\nCtrl-C ends it. Whoever has the address can read the traces."
+        )?;
         out.flush()?;
     }
     if !args.no_browser
         && let Err(error) = open::that_detached(&address)
     {
-        say(&format!("no browser could be started: {error}; open the address in one"));
+        say(&format!(
+            "no browser could be started: {error}; open the address in one"
+        ));
     }
     server.run()
 }

@@ -135,7 +135,13 @@ fn is_json(headers: &HeaderMap) -> bool {
 /// Whether they are equal, in a time that does not tell from where on they differ.
 fn is_equal(one: &[u8], other: &[u8]) -> bool {
     let differing = |(a, b): (&u8, &u8)| a ^ b;
-    one.len() == other.len() && one.iter().zip(other).map(differing).fold(0, |all, d| all | d) == 0
+    one.len() == other.len()
+        && one
+            .iter()
+            .zip(other)
+            .map(differing)
+            .fold(0, |all, d| all | d)
+            == 0
 }
 
 impl IntoResponse for Refused {
@@ -180,7 +186,9 @@ async fn guard(State(access): State<Arc<Access>>, request: Request, next: Next) 
         Err(refused) => refused.into_response(),
     };
     for (name, value) in HEADERS {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
+        response
+            .headers_mut()
+            .insert(name, HeaderValue::from_static(value));
     }
     response
 }
@@ -220,7 +228,13 @@ mod tests {
         for host in ["127.0.0.1:80", "localhost:80"] {
             assert_eq!(judged(Method::GET, PAGE, &[("host", host)]), Ok(()));
         }
-        for host in ["127.0.0.1", "127.0.0.1:81", "evil.example", "evil.example:80", ""] {
+        for host in [
+            "127.0.0.1",
+            "127.0.0.1:81",
+            "evil.example",
+            "evil.example:80",
+            "",
+        ] {
             let said = judged(Method::GET, PAGE, &[("host", host)]);
             assert_eq!(said, Err(Refused::OtherHost), "{host}");
         }
@@ -228,7 +242,10 @@ mod tests {
         let twice = [HOST, ("host", "evil.example")];
         assert_eq!(judged(Method::GET, PAGE, &twice), Err(Refused::OtherHost));
         let absolute = format!("http://evil.example:80{PAGE}");
-        assert_eq!(judged(Method::GET, &absolute, &[HOST]), Err(Refused::OtherHost));
+        assert_eq!(
+            judged(Method::GET, &absolute, &[HOST]),
+            Err(Refused::OtherHost)
+        );
     }
 
     #[test]
@@ -256,7 +273,13 @@ mod tests {
 
     #[test]
     fn strangers_learn_nothing() {
-        for path in ["/", "/0123456789abcdeX/", "/0123456789abcdef0/", "/api/session", "//"] {
+        for path in [
+            "/",
+            "/0123456789abcdeX/",
+            "/0123456789abcdef0/",
+            "/api/session",
+            "//",
+        ] {
             let said = judged(Method::GET, path, &[HOST]);
             assert_eq!(said, Err(Refused::Stranger), "{path}");
         }

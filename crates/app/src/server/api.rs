@@ -26,15 +26,24 @@ pub(super) fn router(access: &Access, desk: Arc<Desk>) -> Router {
     let (whole, without_slash) = (at(""), at("").trim_end_matches('/').to_owned());
     let router = Router::new()
         .route(&whole, get(page::index))
-        .route(&without_slash, get(async move || Redirect::permanent(&whole)))
+        .route(
+            &without_slash,
+            get(async move || Redirect::permanent(&whole)),
+        )
         .route(&at("{*file}"), get(page::file))
         .route(&at("api/session"), get(session))
         .route(&at("api/progress"), get(progress))
         .route(&at("api/presets"), get(own_presets).post(keep_presets))
         .route(&at("api/report"), post(report))
         .route(&of_trace("info"), known(ServedTrace::info))
-        .route(&of_trace("tables"), looked_up(|trace, _| Ok(trace.explorer()?.tables()?)))
-        .route(&of_trace("presets"), looked_up(|trace, _| Ok(trace.explorer()?.presets())))
+        .route(
+            &of_trace("tables"),
+            looked_up(|trace, _| Ok(trace.explorer()?.tables()?)),
+        )
+        .route(
+            &of_trace("presets"),
+            looked_up(|trace, _| Ok(trace.explorer()?.presets())),
+        )
         .route(
             &of_trace("overview"),
             looked_up(|trace, wanted| Ok(trace.explorer()?.overview(wanted.cancelled())?)),
@@ -52,8 +61,7 @@ pub(super) fn router(access: &Access, desk: Arc<Desk>) -> Router {
             ))+
         };
     }
-    let router =
-        explored! { timeline pivot rows flame butterfly heat histogram lanes };
+    let router = explored! { timeline pivot rows flame butterfly heat histogram lanes };
     #[cfg(feature = "sql")]
     let router = router
         .route(&at("api/sql"), post(sql))
@@ -62,27 +70,33 @@ pub(super) fn router(access: &Access, desk: Arc<Desk>) -> Router {
     let router = router
         .route(&at("api/sql"), post(without_sql))
         .route(&at("api/sql/catalogue"), get(without_sql));
-    router.method_not_allowed_fallback(other_method).with_state(desk)
+    router
+        .method_not_allowed_fallback(other_method)
+        .with_state(desk)
 }
 
 /// What is known of a trace, made when it is first asked for.
 fn known<A: Serialize + Send + Sync + 'static>(
     answer: fn(&ServedTrace) -> Result<Arc<A>, Refusal>,
 ) -> MethodRouter<Arc<Desk>> {
-    get(async move |State(desk): State<Arc<Desk>>, Path(id): Path<String>| {
-        let trace = desk.trace(&id)?;
-        work::json(move |_| answer(&trace)).await
-    })
+    get(
+        async move |State(desk): State<Arc<Desk>>, Path(id): Path<String>| {
+            let trace = desk.trace(&id)?;
+            work::json(move |_| answer(&trace)).await
+        },
+    )
 }
 
 /// What is looked up in a trace.
 fn looked_up<A: Serialize>(
     answer: fn(&ServedTrace, &Wanted) -> Result<A, Refusal>,
 ) -> MethodRouter<Arc<Desk>> {
-    get(async move |State(desk): State<Arc<Desk>>, Path(id): Path<String>| {
-        let trace = desk.trace(&id)?;
-        work::json(move |wanted| answer(&trace, wanted)).await
-    })
+    get(
+        async move |State(desk): State<Arc<Desk>>, Path(id): Path<String>| {
+            let trace = desk.trace(&id)?;
+            work::json(move |wanted| answer(&trace, wanted)).await
+        },
+    )
 }
 
 /// What is asked of a trace.
@@ -171,10 +185,12 @@ struct ReportRequest {
 async fn report(State(desk): State<Arc<Desk>>, request: Request) -> Answer {
     let asked: ReportRequest = body::read(request).await?;
     let trace = desk.trace(&asked.trace.to_string())?;
-    let page = work::done(move |wanted| {
-        trace.report(asked.title.as_deref(), &asked.views, wanted)
-    });
-    Ok(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page.await?).into_response())
+    let page = work::done(move |wanted| trace.report(asked.title.as_deref(), &asked.views, wanted));
+    Ok((
+        [(header::CONTENT_TYPE, "text/html; charset=utf-8")],
+        page.await?,
+    )
+        .into_response())
 }
 
 #[cfg(feature = "sql")]

@@ -100,8 +100,7 @@ impl UserPresets {
         }
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         self.read()?;
-        let failed =
-            |error: io::Error| Refusal::failed(format!("{}: {error}", path.display()));
+        let failed = |error: io::Error| Refusal::failed(format!("{}: {error}", path.display()));
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(failed)?;
         }

@@ -20,12 +20,16 @@ pub(super) struct Refusal {
 struct Said {
     /// What was found, and what to do.
     error: String,
-    /// Where in a text that was sent, from 1.
+    /// Where in a text that was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<u64>,
-    /// The character in the line, from 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<u64>,
+    place: Option<Place>,
+}
+
+/// A place in a text, from 1.
+#[derive(Debug, Serialize)]
+struct Place {
+    line: u64,
+    column: u64,
 }
 
 impl Refusal {
@@ -34,8 +38,7 @@ impl Refusal {
             status,
             said: Said {
                 error: error.into(),
-                line: None,
-                column: None,
+                place: None,
             },
         }
     }
@@ -63,7 +66,7 @@ impl Refusal {
     /// The same with a place in the text that was sent.
     #[cfg(feature = "sql")]
     pub(super) fn at(mut self, line: u64, column: u64) -> Refusal {
-        (self.said.line, self.said.column) = (Some(line), Some(column));
+        self.said.place = Some(Place { line, column });
         self
     }
 }
@@ -71,7 +74,12 @@ impl Refusal {
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let json = serde_json::to_vec(&self.said).unwrap_or_default();
-        (self.status, [(header::CONTENT_TYPE, "application/json")], json).into_response()
+        (
+            self.status,
+            [(header::CONTENT_TYPE, "application/json")],
+            json,
+        )
+            .into_response()
     }
 }
 

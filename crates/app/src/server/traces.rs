@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use explain::Asked;
+use explain::story::{self, Story, Thread};
 use explore::Explorer;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -108,8 +109,10 @@ impl ServedTrace {
         self.info.get(|| {
             let trace = self.tables.store.trace();
             let watch = Watch::new("reading", trace.size_bytes());
-            Ok(Info::read(trace, &watch.told_to(Arc::clone(&self.progress)))
-                .map_err(|_| Refusal::unwanted())?)
+            Ok(
+                Info::read(trace, &watch.told_to(Arc::clone(&self.progress)))
+                    .map_err(|_| Refusal::unwanted())?,
+            )
         })
     }
 
@@ -164,7 +167,11 @@ impl ServedTrace {
         self.explorer.get(|| {
             let store = Arc::clone(&self.tables.store);
             let functions = self.symbols()?;
-            Ok(Explorer::new(store, Some(functions), Explorer::MEMORY_BYTES))
+            Ok(Explorer::new(
+                store,
+                Some(functions),
+                Explorer::MEMORY_BYTES,
+            ))
         })
     }
 
@@ -172,7 +179,12 @@ impl ServedTrace {
     fn explained(&self) -> Result<Arc<Explained>, Refusal> {
         self.explained.get(|| {
             let (info, symbols) = (self.info()?, self.symbols()?);
-            Ok(Explained::known(&self.tables, info, Asked::default(), &symbols)?)
+            Ok(Explained::known(
+                &self.tables,
+                info,
+                Asked::default(),
+                &symbols,
+            )?)
         })
     }
 
@@ -188,7 +200,7 @@ impl ServedTrace {
     }
 
     /// What a thread did at a moment, and why.
-    pub(super) fn wait(&self, moment: Moment, wanted: &Wanted) -> Result<explain::Story, Refusal> {
+    pub(super) fn wait(&self, moment: Moment, wanted: &Wanted) -> Result<Story, Refusal> {
         let explained = self.explained()?;
         let symbols = self.symbols()?;
         let progress = |_| wanted.still();
@@ -203,13 +215,13 @@ impl ServedTrace {
                 "no thread is named: give `thread_row` or `thread_id` of one in `threads`",
             ));
         };
-        let thread = explain::Thread {
+        let thread = Thread {
             id,
             row: moment.thread_row,
         };
         let known = &explained.explanation;
         let store = &self.tables.store;
-        let story = explain::story(store, known, thread, moment.at_ns, Some(&*symbols), options)?;
+        let story = story::tell(store, known, thread, moment.at_ns, Some(&*symbols), options)?;
         story.ok_or_else(|| {
             Refusal::not_found(format!(
                 "no run of thread {id} is known at that time or later: the trace may lack its \

@@ -163,10 +163,7 @@ fn open(args: &Args, paths: &[PathBuf]) -> Result<Vec<NamedTrace>, Failure> {
                 super::SEVERAL_SYSTEMS
             ));
         }
-        traces.push(NamedTrace {
-            name,
-            store,
-        });
+        traces.push(NamedTrace { name, store });
     }
     Ok(traces)
 }
