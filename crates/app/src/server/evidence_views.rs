@@ -1,6 +1,229 @@
-//! Views that show the rows which evidence rests on.
+//! Views that show the rows which evidence rests on: told from its query and its columns, where
+//! these say enough.
 
+use explore::{ColumnKind, Condition, Graph, GraphKind, TableInfo, View};
 use serde_json::Value;
 
+/// Values of a column by which rows are picked; more of them would pick nearly all.
+const MOST_VALUES: usize = 8;
+
+/// Columns right of the bar.
+const MOST_AGGREGATES: usize = 4;
+
+/// What rows are picked by: other columns are what is to be seen.
+const PICKED_BY: [&str; 7] = [
+    "process",
+    "thread_id",
+    "module",
+    "function",
+    "kind",
+    "file",
+    "remote_address",
+];
+
 /// Adds a view to each evidence of an explanation for which one can be told.
-pub(super) fn add(_explanation: &mut Value) {}
+pub(super) fn add(explanation: &mut Value, tables: &[TableInfo]) {
+    for finding in list(&mut explanation["findings"]) {
+        let during = serde_json::from_value::<Option<Span>>(finding["during"].clone());
+        let range = during.ok().flatten().map(|span| [span.start, span.end]);
+        add_to(&mut finding["evidence"], range, tables);
+        for verdict in list(&mut finding["weighed"]) {
+            add_to(&mut verdict["evidence"], range, tables);
+        }
+    }
+    for verdict in list(&mut explanation["theories"]) {
+        add_to(&mut verdict["evidence"], None, tables);
+    }
+}
+
+/// When a finding was.
+#[derive(serde::Deserialize)]
+struct Span {
+    start: i64,
+    end: i64,
+}
+
+fn list(value: &mut Value) -> &mut [Value] {
+    value.as_array_mut().map_or(&mut [], Vec::as_mut_slice)
+}
+
+fn add_to(evidence: &mut Value, range: Option<[i64; 2]>, tables: &[TableInfo]) {
+    for evidence in list(evidence) {
+        let view = view(evidence, range, tables);
+        if let (Value::Object(fields), Ok(view)) = (evidence, serde_json::to_value(view)) {
+            fields.insert("view".to_owned(), view);
+        }
+    }
+}
+
+/// The view of one evidence: of the table that its query names first, grouped by its columns, and
+/// where its rows are rows of that table, of nothing but these.
+fn view(evidence: &Value, range: Option<[i64; 2]>, tables: &[TableInfo]) -> Option<View> {
+    let query = evidence["query"].as_str()?;
+    let words: Vec<&str> = query
+        .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .collect();
+    let named = words
+        .windows(2)
+        .filter(|pair| matches!(pair[0], "FROM" | "JOIN"));
+    let table = named
+        .filter_map(|pair| tables.iter().find(|table| table.name == pair[1]))
+        .next()?;
+    let names: Vec<&str> = evidence["columns"]
+        .as_array()?
+        .iter()
+        .filter_map(|column| column["name"].as_str())
+        .collect();
+    let of_kind = |name: &str, kind: ColumnKind| {
+        let mut columns = table.columns.iter();
+        columns.any(|column| column.name == name && column.kind == kind)
+    };
+    let is_grouped = words.contains(&"GROUP");
+    let mut keys: Vec<String> = names
+        .iter()
+        .filter(|name| of_kind(name, ColumnKind::Key))
+        .filter(|name| is_grouped || PICKED_BY.contains(name))
+        .map(|name| (*name).to_owned())
+        .collect();
+    let measures = names
+        .iter()
+        .filter(|name| of_kind(name, ColumnKind::Measure));
+    let measures: Vec<String> = measures
+        .take(MOST_AGGREGATES)
+        .map(|name| (*name).to_owned())
+        .collect();
+    if keys.is_empty() {
+        return None;
+    }
+    let filter = match is_grouped {
+        true => Vec::new(),
+        false => picked(evidence, &names, &keys),
+    };
+    let graph = Graph {
+        kind: GraphKind::Timeline,
+        measure: measures.first().cloned(),
+        by: keys.first().cloned(),
+        ..Graph::default()
+    };
+    keys.dedup();
+    let mut columns = keys;
+    columns.push(View::BAR.to_owned());
+    columns.push("rows".to_owned());
+    columns.extend(measures.iter().map(|measure| format!("{measure}:sum")));
+    Some(View {
+        table: table.name.to_owned(),
+        columns,
+        graph,
+        range: range.filter(|[from, to]| from < to),
+        filter,
+        sort: None,
+    })
+}
+
+/// What holds of the rows: what each key is in them.
+fn picked(evidence: &Value, names: &[&str], keys: &[String]) -> Vec<Condition> {
+    let rows = evidence["rows"].as_array().map_or(&[][..], Vec::as_slice);
+    let of_key = |key: &String| {
+        let place = names.iter().position(|name| name == key)?;
+        let mut values: Vec<String> = Vec::new();
+        for row in rows {
+            let value = match &row[place] {
+                Value::String(text) => text.clone(),
+                Value::Number(number) => number.to_string(),
+                _ => return None,
+            };
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        (1..=MOST_VALUES)
+            .contains(&values.len())
+            .then(|| Condition {
+                column: key.clone(),
+                is: Some(values),
+                ..Condition::default()
+            })
+    };
+    keys.iter().filter_map(of_key).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use explore::ColumnInfo;
+    use serde_json::json;
+
+    fn runs() -> TableInfo {
+        let column = |name: &str, kind| ColumnInfo {
+            name: name.to_owned(),
+            title: String::new(),
+            about: String::new(),
+            kind,
+            unit: "",
+            numeric_key: false,
+        };
+        TableInfo {
+            name: "cpu_runs",
+            title: "",
+            about: String::new(),
+            rows: None,
+            recorded: None,
+            record: "",
+            time: "end_ns",
+            interval: None,
+            columns: vec![
+                column("process", ColumnKind::Key),
+                column("thread_id", ColumnKind::Key),
+                column("cpu_ns", ColumnKind::Measure),
+            ],
+            stacks: Vec::new(),
+        }
+    }
+
+    /// The view of an evidence with that query and these rows of a process, its thread and a time.
+    fn shown(query: &str, rows: Value) -> Value {
+        let columns = ["process", "thread_id", "cpu_ns"].map(|name| json!({ "name": name }));
+        let mut explanation = json!({"findings": [{
+            "during": {"start": 5, "end": 9},
+            "evidence": [{"query": query, "columns": columns, "rows": rows}],
+        }]});
+        add(&mut explanation, &[runs()]);
+        explanation["findings"][0]["evidence"][0]["view"].clone()
+    }
+
+    #[test]
+    fn rows_are_picked_by_what_they_are_about() {
+        let rows = json!([["a.exe (1)", 7, 10], ["a.exe (1)", 8, 20]]);
+        let view = shown("SELECT process, thread_id, cpu_ns FROM cpu_runs", rows);
+        assert_eq!(view["table"], "cpu_runs");
+        assert_eq!(
+            view["columns"],
+            json!(["process", "thread_id", "|", "rows", "cpu_ns:sum"])
+        );
+        assert_eq!(view["range"], json!([5, 9]));
+        assert_eq!(
+            view["filter"],
+            json!([
+                {"column": "process", "is": ["a.exe (1)"]},
+                {"column": "thread_id", "is": ["7", "8"]},
+            ])
+        );
+        let unknown = shown("SELECT * FROM cpu_runs", json!([[null, 7, 10]]));
+        assert_eq!(
+            unknown["filter"],
+            json!([{"column": "thread_id", "is": ["7"]}])
+        );
+    }
+
+    #[test]
+    fn groups_are_shown_among_the_others() {
+        let query = "SELECT process, sum(cpu_ns) AS cpu_ns FROM cpu_runs GROUP BY process";
+        let view = shown(query, json!([["a.exe (1)", 7, 10]]));
+        assert_eq!(view["filter"], json!([]));
+    }
+
+    #[test]
+    fn where_nothing_can_be_told_there_is_no_view() {
+        assert_eq!(shown("SELECT 1 FROM elsewhere", json!([])), Value::Null);
+    }
+}

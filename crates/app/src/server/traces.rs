@@ -101,7 +101,15 @@ impl ServedTrace {
 
     /// How far the work is that others wait for, if there is any.
     pub(super) fn reached(&self) -> Option<Reached> {
-        self.progress.reached()
+        let of_views = || {
+            let progress = self.explorer.known()?.progress()?;
+            Some(Reached {
+                what: progress.phase,
+                done: progress.done,
+                of: progress.of,
+            })
+        };
+        self.progress.reached().or_else(of_views)
     }
 
     /// What `laglab info` says.
@@ -194,7 +202,7 @@ impl ServedTrace {
             let explained = self.explained()?;
             let findings = serde_json::to_value(&explained.explanation);
             let mut findings = findings.map_err(|error| Refusal::failed(error.to_string()))?;
-            evidence_views::add(&mut findings);
+            evidence_views::add(&mut findings, &self.explorer()?.tables()?);
             Ok(findings)
         })
     }
