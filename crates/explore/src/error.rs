@@ -42,7 +42,7 @@ pub enum ExploreError {
     TooLarge(#[from] TooLarge),
     /// The table cannot be made or read.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
     /// The request's flag was set.
     #[error("the request was cancelled")]
     Cancelled,
@@ -55,14 +55,17 @@ impl ExploreError {
     }
 }
 
-impl From<views::Cancelled> for ExploreError {
-    fn from(_: views::Cancelled) -> ExploreError {
-        ExploreError::Cancelled
+impl From<StoreError> for ExploreError {
+    fn from(error: StoreError) -> ExploreError {
+        match error {
+            StoreError::Cancelled(_) => ExploreError::Cancelled,
+            error => ExploreError::Store(error),
+        }
     }
 }
 
-impl From<tables::WrongType> for ExploreError {
-    fn from(error: tables::WrongType) -> ExploreError {
-        ExploreError::Store(error.into())
+impl From<views::Cancelled> for ExploreError {
+    fn from(_: views::Cancelled) -> ExploreError {
+        ExploreError::Cancelled
     }
 }

@@ -6,20 +6,24 @@ use std::sync::atomic::AtomicBool;
 use serde::Serialize;
 use tables::{Functions, Store};
 
+use crate::columns::Columns;
+use crate::selection::Ask;
+use crate::trace::Trace;
 use crate::{
     ButterflyAnswer, ButterflyRequest, ExploreError, FlameAnswer, FlameRequest, HeatAnswer,
     HeatRequest, HistogramAnswer, HistogramRequest, LanesAnswer, LanesRequest, OverviewAnswer,
     PivotAnswer, PivotRequest, Preset, RowsAnswer, RowsRequest, TableInfo, TimelineAnswer,
     TimelineRequest,
 };
+use crate::{catalogue, heat, histogram, pivot, rows, timeline};
 
 /// Answers requests about one trace, from any number of threads.
 ///
 /// Tables are made when they are first asked about. Every request takes a flag that stops it. Do not
 /// call from within rayon's pool: requests wait for each other there.
 pub struct Explorer {
-    store: Arc<Store>,
-    functions: Option<Arc<dyn Functions>>,
+    trace: Trace,
+    columns: Columns,
 }
 
 /// How far the making of tables has come.
@@ -44,8 +48,10 @@ impl Explorer {
         functions: Option<Arc<dyn Functions>>,
         memory_bytes: usize,
     ) -> Explorer {
-        let _ = memory_bytes;
-        Explorer { store, functions }
+        Explorer {
+            trace: Trace::new(store, functions),
+            columns: Columns::new(memory_bytes),
+        }
     }
 
     /// The tables that can be looked at. Those not made yet say so.
@@ -53,12 +59,13 @@ impl Explorer {
     /// # Errors
     /// If a table that was made cannot be read.
     pub fn tables(&self) -> Result<Vec<TableInfo>, ExploreError> {
-        Ok(Vec::new())
+        let tables = catalogue::tables().iter();
+        Ok(tables.map(|def| def.info(None)).collect())
     }
 
     /// How far the making of tables has come, while some request makes any.
     pub fn progress(&self) -> Option<Progress> {
-        None
+        self.trace.progress()
     }
 
     /// The views that ship.
@@ -75,7 +82,7 @@ impl Explorer {
         request: &TimelineRequest,
         cancel: &AtomicBool,
     ) -> Result<TimelineAnswer, ExploreError> {
-        self.unanswered(request, cancel)
+        timeline::answer(self.ask(cancel), request)
     }
 
     /// The groups of one level.
@@ -87,7 +94,7 @@ impl Explorer {
         request: &PivotRequest,
         cancel: &AtomicBool,
     ) -> Result<PivotAnswer, ExploreError> {
-        self.unanswered(request, cancel)
+        pivot::answer(self.ask(cancel), request)
     }
 
     /// The rows themselves.
@@ -99,7 +106,7 @@ impl Explorer {
         request: &RowsRequest,
         cancel: &AtomicBool,
     ) -> Result<RowsAnswer, ExploreError> {
-        self.unanswered(request, cancel)
+        rows::answer(self.ask(cancel), request)
     }
 
     /// Where the weight of stacks lies.
@@ -135,7 +142,7 @@ impl Explorer {
         request: &HeatRequest,
         cancel: &AtomicBool,
     ) -> Result<HeatAnswer, ExploreError> {
-        self.unanswered(request, cancel)
+        heat::answer(self.ask(cancel), request)
     }
 
     /// How values are spread, by group.
@@ -147,7 +154,7 @@ impl Explorer {
         request: &HistogramRequest,
         cancel: &AtomicBool,
     ) -> Result<HistogramAnswer, ExploreError> {
-        self.unanswered(request, cancel)
+        histogram::answer(self.ask(cancel), request)
     }
 
     /// Who ran on each CPU.
@@ -171,8 +178,15 @@ impl Explorer {
         Ok(OverviewAnswer::default())
     }
 
+    fn ask<'a>(&'a self, cancel: &'a AtomicBool) -> Ask<'a> {
+        Ask {
+            trace: &self.trace,
+            columns: &self.columns,
+            cancel,
+        }
+    }
+
     fn unanswered<R, A>(&self, _: R, _: &AtomicBool) -> Result<A, ExploreError> {
-        let _ = (&self.store, self.functions.is_some());
         Err(ExploreError::Cancelled)
     }
 }

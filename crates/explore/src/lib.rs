@@ -37,6 +37,9 @@
 
 mod butterfly;
 mod catalogue;
+mod classes;
+mod columns;
+mod decode;
 mod error;
 mod explorer;
 mod filter;
@@ -44,11 +47,15 @@ mod flame;
 mod heat;
 mod histogram;
 mod lanes;
+mod names;
 mod overview;
 mod pivot;
 mod presets;
+mod query;
 mod rows;
+mod selection;
 mod timeline;
+mod trace;
 mod value;
 mod view;
 

@@ -1,8 +1,18 @@
 //! The groups of one level, summed up and sorted.
 
-use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+use std::sync::Arc;
 
-use crate::{Condition, Id, Value};
+use rustc_hash::FxHashSet;
+use serde::{Deserialize, Serialize};
+use views::{Aggregate, Group, NULL_ID, Order, Pivot, PivotSpec, Rows};
+
+use crate::catalogue::{ColumnDef, ColumnKind, TableDef};
+use crate::columns::{Keys, Measures};
+use crate::names::Names;
+use crate::selection::{Ask, Selection, Within, bounded, range_of};
+use crate::timeline::ROWS;
+use crate::{Condition, ExploreError, Id, Number, Value, query};
 
 /// Asks for the groups of one level of a table's tree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -79,4 +89,519 @@ pub struct PivotGroup {
     pub values: Vec<Value>,
     /// Whether it is of the last key.
     pub leaf: bool,
+}
+
+/// The most groups of an answer.
+const MOST_GROUPS: u64 = 1000;
+/// The most keys, and the most aggregates.
+const MOST_COLUMNS: u64 = 64;
+/// The groups themselves, in a sort.
+const KEY: &str = "key";
+
+/// An aggregate of a request.
+enum Wanted {
+    /// Of a number, by its place among the measures.
+    Number(Aggregate),
+    /// What all rows of a group have of a key, by its place among the keys looked at.
+    Same(usize),
+}
+
+/// The aggregates of a request.
+#[derive(Default)]
+struct Aggregates {
+    wanted: Vec<Wanted>,
+    /// Columns summed up, each once.
+    measures: Vec<&'static ColumnDef>,
+    /// Keys of which is told what all rows have, each once.
+    same: Vec<&'static ColumnDef>,
+    percentiles: bool,
+}
+
+impl Aggregates {
+    fn parse(def: &'static TableDef, texts: &[String]) -> Result<Aggregates, ExploreError> {
+        let mut all = Aggregates::default();
+        for text in texts {
+            let wanted = all.add(def, text)?;
+            all.wanted.push(wanted);
+        }
+        Ok(all)
+    }
+
+    fn add(&mut self, def: &'static TableDef, text: &str) -> Result<Wanted, ExploreError> {
+        if text == ROWS {
+            return Ok(Wanted::Number(Aggregate::Rows));
+        }
+        let Some((name, function)) = text.split_once(':') else {
+            let key = def.key(text)?;
+            return Ok(Wanted::Same(place(&mut self.same, key)));
+        };
+        let column = match def.column(name)? {
+            // How often something happened is known of times too.
+            column if column.kind == ColumnKind::Time && column.is_number() => column,
+            _ => def.number(name)?,
+        };
+        let measure = place(&mut self.measures, column);
+        let aggregate = match function {
+            "sum" => Aggregate::Sum(measure),
+            "count" => Aggregate::Count(measure),
+            "mean" => Aggregate::Mean(measure),
+            "min" => Aggregate::Min(measure),
+            "max" => Aggregate::Max(measure),
+            percentile => {
+                self.percentiles = true;
+                Aggregate::Percentile(measure, share(percentile)?)
+            }
+        };
+        Ok(Wanted::Number(aggregate))
+    }
+
+    /// The aggregate as SQL.
+    fn sql(&self, wanted: &Wanted) -> String {
+        let of = |measure: usize| query::number(self.measures[measure]);
+        match wanted {
+            Wanted::Number(Aggregate::Rows) => "count(*)".to_owned(),
+            Wanted::Number(Aggregate::Count(measure)) => format!("count({})", of(*measure)),
+            Wanted::Number(Aggregate::Sum(measure)) => format!("sum({})", of(*measure)),
+            Wanted::Number(Aggregate::Mean(measure)) => format!("avg({})", of(*measure)),
+            Wanted::Number(Aggregate::Min(measure)) => format!("min({})", of(*measure)),
+            Wanted::Number(Aggregate::Max(measure)) => format!("max({})", of(*measure)),
+            Wanted::Number(Aggregate::Percentile(measure, share)) => {
+                let of = of(*measure);
+                format!(
+                    "array_element(array_agg({of} ORDER BY {of}) FILTER (WHERE {of} IS NOT NULL), \
+                     greatest(1, CAST(ceil({share} * count({of})) AS BIGINT)))"
+                )
+            }
+            Wanted::Same(key) => {
+                let of = self.same[*key].sql();
+                format!(
+                    "CASE WHEN count({of}) = count(*) AND count(DISTINCT {of}) = 1 THEN \
+                     CAST(min({of}) AS VARCHAR) WHEN count({of}) > 0 THEN concat(count(DISTINCT \
+                     {of}) + CASE WHEN count({of}) < count(*) THEN 1 ELSE 0 END, ' different') END"
+                )
+            }
+        }
+    }
+}
+
+fn place(columns: &mut Vec<&'static ColumnDef>, column: &'static ColumnDef) -> usize {
+    let known = columns
+        .iter()
+        .position(|known| std::ptr::eq(*known, column));
+    known.unwrap_or_else(|| {
+        columns.push(column);
+        columns.len() - 1
+    })
+}
+
+fn share(percentile: &str) -> Result<f64, ExploreError> {
+    match percentile {
+        "p50" => Ok(0.5),
+        "p90" => Ok(0.9),
+        "p95" => Ok(0.95),
+        "p99" => Ok(0.99),
+        "p999" => Ok(0.999),
+        _ => Err(ExploreError::OutOfBounds {
+            field: "aggregates",
+            needed:
+                "must be `rows`, the name of a key, or COLUMN:FUNCTION with one of sum, count, \
+                     mean, min, max, p50, p90, p95, p99, p999"
+                    .to_owned(),
+        }),
+    }
+}
+
+/// What all rows of each group have of a key, as far as they were seen.
+#[derive(Clone)]
+struct Same {
+    /// By group: nothing yet, one id, or several.
+    first: Vec<Option<u32>>,
+    /// Groups of several ids, with each.
+    several: FxHashSet<(u32, u32)>,
+}
+
+impl Same {
+    fn new(groups: usize) -> Same {
+        Same {
+            first: vec![None; groups],
+            several: FxHashSet::default(),
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, group: u32, id: u32) {
+        match &mut self.first[group as usize] {
+            None => self.first[group as usize] = Some(id),
+            Some(first) if *first == id => {}
+            Some(_) => {
+                self.several.insert((group, id));
+            }
+        }
+    }
+
+    fn merge(&mut self, other: Same) {
+        for (group, first) in (0..).zip(&other.first) {
+            if let Some(id) = first {
+                self.add(group, *id);
+            }
+        }
+        for (group, id) in other.several {
+            self.add(group, id);
+        }
+    }
+
+    /// By group how many ids there are besides the first.
+    fn more(&self) -> Vec<u32> {
+        let mut more = vec![0; self.first.len()];
+        for (group, _) in &self.several {
+            more[*group as usize] += 1;
+        }
+        more
+    }
+}
+
+/// What a pass over the rows sees.
+struct Seen {
+    groups: Pivot,
+    /// All rows as one group, where percentiles are wanted: those of groups do not add up.
+    all: Option<Pivot>,
+    /// By key looked at; all rows as one group come after those of groups.
+    same: Vec<Same>,
+}
+
+pub(crate) fn answer(ask: Ask<'_>, request: &PivotRequest) -> Result<PivotAnswer, ExploreError> {
+    let def = crate::catalogue::table(&request.table)?;
+    bounded("first", request.first.into(), 0, MOST_GROUPS)?;
+    bounded("keys", request.keys.len() as u64, 0, MOST_COLUMNS)?;
+    bounded(
+        "aggregates",
+        request.aggregates.len() as u64,
+        0,
+        MOST_COLUMNS,
+    )?;
+    let deepest = (request.keys.len() as u64).saturating_sub(1);
+    bounded("path", request.path.len() as u64, 0, deepest)?;
+    let keys: Result<Vec<&'static ColumnDef>, ExploreError> =
+        request.keys.iter().map(|key| def.key(key)).collect();
+    let keys = &keys?[..(request.path.len() + 1).min(request.keys.len())];
+    let aggregates = Aggregates::parse(def, &request.aggregates)?;
+    let sort = Sorting::parse(request)?;
+    let range = range_of(request.range)?;
+    let table = ask.open(&request.table)?;
+    let selection = Selection::new(ask, &table, Within::Overlap, range, &request.filter)?;
+    let decoded = |columns: &[&'static ColumnDef]| -> Result<Vec<Arc<Keys>>, ExploreError> {
+        columns.iter().map(|key| ask.keys(&table, key)).collect()
+    };
+    let (key_columns, same_columns) = (decoded(keys)?, decoded(&aggregates.same)?);
+    let measures: Result<Vec<Arc<Measures>>, ExploreError> = aggregates
+        .measures
+        .iter()
+        .map(|column| ask.measures(&table, column))
+        .collect();
+    let measures = measures?;
+    let opened = key_columns.iter().zip(&request.path);
+    // An id that there is not has no rows.
+    let mut path = Vec::with_capacity(request.path.len());
+    let mut is_empty = false;
+    for (keys, id) in opened {
+        let dense = keys.names.dense(*id);
+        is_empty |= dense.is_none();
+        path.push(dense.filter(|dense| *dense != NULL_ID));
+    }
+    let bounds: Vec<u32> = key_columns.iter().map(|keys| keys.bound()).collect();
+    let bounds = if bounds.is_empty() { vec![0] } else { bounds };
+    let bound = bounds[path.len()];
+    let make = || {
+        let spec = |bounds: Vec<u32>, path| PivotSpec {
+            bounds,
+            path,
+            measures: measures.len(),
+            percentiles: aggregates.percentiles,
+        };
+        let mut over_all = bounds[..path.len()].to_vec();
+        over_all.push(0);
+        let all = aggregates
+            .percentiles
+            .then(|| Pivot::new(spec(over_all, path.clone())));
+        Ok(Seen {
+            groups: Pivot::new(spec(bounds.clone(), path.clone()))?,
+            all: all.transpose()?,
+            same: vec![Same::new(bound as usize + 2); same_columns.len()],
+        })
+    };
+    let zeros = vec![0; selection.longest_chunk()];
+    let add = |seen: &mut Seen, chunk: usize, rows: &Rows<'_>| {
+        if is_empty {
+            return Ok(());
+        }
+        let mut keys: Vec<&[u32]> = key_columns
+            .iter()
+            .map(|keys| keys.chunks[chunk].as_slice())
+            .collect();
+        if keys.is_empty() {
+            keys.push(&zeros);
+        }
+        let numbers: Vec<&[i64]> = measures
+            .iter()
+            .map(|numbers| numbers.chunks[chunk].as_slice())
+            .collect();
+        seen.groups.add(&keys, &numbers, rows)?;
+        if let Some(all) = &mut seen.all {
+            all.add(&keys, &numbers, rows)?;
+        }
+        let ids = keys[path.len()];
+        for (same, column) in seen.same.iter_mut().zip(&same_columns) {
+            let column = &column.chunks[chunk];
+            let under_path = |row: usize| {
+                let opened = keys.iter().zip(&path).zip(&bounds);
+                let mut opened = opened
+                    .map(|((ids, wanted), bound)| ids[row].min(*bound) == wanted.unwrap_or(*bound));
+                opened.all(|is| is)
+            };
+            rows.each(|row| {
+                if path.is_empty() || under_path(row) {
+                    same.add(ids[row].min(bound), column[row]);
+                    same.add(bound + 1, column[row]);
+                }
+            })?;
+        }
+        Ok(())
+    };
+    let merge = |seen: &mut Seen, more: Seen| {
+        seen.groups.merge(&more.groups);
+        if let (Some(all), Some(more)) = (&mut seen.all, &more.all) {
+            all.merge(more);
+        }
+        for (same, more) in seen.same.iter_mut().zip(more.same) {
+            same.merge(more);
+        }
+    };
+    let seen = selection.pass(make, add, merge)?;
+    let more: Vec<Vec<u32>> = seen.same.iter().map(Same::more).collect();
+    let value = |group: &Group, place: u32, wanted: &Wanted| match wanted {
+        Wanted::Number(aggregate) => Value::from(group.aggregate(*aggregate).map(Number::from)),
+        Wanted::Same(key) => match (
+            seen.same[*key].first[place as usize],
+            more[*key][place as usize],
+        ) {
+            (None, _) => Value::Unknown,
+            (Some(dense), 0) => {
+                let label = same_columns[*key].names.known_label(dense);
+                label.map_or(Value::Unknown, |label| Value::Text(label.into_owned()))
+            }
+            (Some(_), more) => Value::Different {
+                different: u64::from(more) + 1,
+            },
+        },
+    };
+    let by_rows = Order {
+        by: Aggregate::Rows,
+        descending: true,
+    };
+    let level = seen.groups.finish(by_rows, usize::MAX);
+    let all = match seen.all {
+        Some(all) => all.finish(by_rows, 1).groups.pop(),
+        None => None,
+    };
+    let all = all.unwrap_or_else(|| Group {
+        id: None,
+        rows: level.rows,
+        measures: level.totals.clone(),
+        percentiles: Vec::new(),
+    });
+    let names: Option<&Names> = key_columns.last().map(|keys| &keys.names);
+    let mut groups: Vec<(u32, Group)> = match names {
+        Some(_) => level
+            .groups
+            .into_iter()
+            .map(|group| (group.id.unwrap_or(bound), group))
+            .collect(),
+        None => Vec::new(),
+    };
+    if let (Some(names), Some(search)) = (names, &request.search) {
+        let search = search.to_lowercase();
+        groups.retain(|(dense, _)| names.label(*dense).to_lowercase().contains(&search));
+    }
+    if let Some(names) = names {
+        let value = |group: &(u32, Group), wanted: &Wanted| value(&group.1, group.0, wanted);
+        sort.sort(&mut groups, names, &aggregates, value);
+    }
+    let groups_total = groups.len();
+    let is_exact = |group: &Group| group.percentiles.iter().all(views::Percentiles::is_exact);
+    let offset = usize::try_from(request.offset).unwrap_or(usize::MAX);
+    let leaf = request.path.len() + 1 == request.keys.len();
+    let shown: Vec<&(u32, Group)> = groups
+        .iter()
+        .skip(offset)
+        .take(request.first as usize)
+        .collect();
+    let exact = is_exact(&all) && shown.iter().all(|(_, group)| is_exact(group));
+    let values = |group: &Group, place: u32| -> Vec<Value> {
+        let wanted = aggregates.wanted.iter();
+        wanted.map(|wanted| value(group, place, wanted)).collect()
+    };
+    Ok(PivotAnswer {
+        rows: level.rows,
+        groups_total,
+        totals: values(&all, bound + 1),
+        groups: shown
+            .into_iter()
+            .map(|(dense, group)| PivotGroup {
+                id: names.and_then(|names| names.id(*dense)),
+                label: names.map_or_else(String::new, |names| names.label(*dense).into_owned()),
+                rows: group.rows,
+                values: values(group, *dense),
+                leaf,
+            })
+            .collect(),
+        exact,
+        sql: sql(request, &selection, keys, &key_columns, &aggregates, &sort),
+    })
+}
+
+/// How groups are sorted.
+struct Sorting {
+    by: SortBy,
+    descending: bool,
+}
+
+enum SortBy {
+    Key,
+    Rows,
+    /// By its place among the aggregates.
+    Aggregate(usize),
+}
+
+impl Sorting {
+    fn parse(request: &PivotRequest) -> Result<Sorting, ExploreError> {
+        let Some(sort) = &request.sort else {
+            return Ok(Sorting {
+                by: SortBy::Rows,
+                descending: true,
+            });
+        };
+        let place = || request.aggregates.iter().position(|text| *text == sort.by);
+        let by = match sort.by.as_str() {
+            KEY => SortBy::Key,
+            ROWS => SortBy::Rows,
+            _ => SortBy::Aggregate(place().ok_or_else(|| ExploreError::OutOfBounds {
+                field: "sort",
+                needed: "must be by `key`, `rows` or one of the aggregates asked for".to_owned(),
+            })?),
+        };
+        Ok(Sorting {
+            by,
+            descending: sort.descending,
+        })
+    }
+
+    fn sort(
+        &self,
+        groups: &mut [(u32, Group)],
+        names: &Names,
+        aggregates: &Aggregates,
+        value: impl Fn(&(u32, Group), &Wanted) -> Value,
+    ) {
+        let rank = |dense: u32| {
+            if (dense as usize) < names.len() {
+                names.rank(dense)
+            } else {
+                NULL_ID
+            }
+        };
+        let directed = |order: Ordering| match self.descending {
+            true => order.reverse(),
+            false => order,
+        };
+        match &self.by {
+            // The unknown is last, whichever way.
+            SortBy::Key => groups.sort_by(|(a, _), (b, _)| {
+                let (a, b) = (rank(*a), rank(*b));
+                let unknown = (a == NULL_ID).cmp(&(b == NULL_ID));
+                unknown.then(directed(a.cmp(&b)))
+            }),
+            SortBy::Rows => groups.sort_by(|(a, of_a), (b, of_b)| {
+                directed(of_a.rows.cmp(&of_b.rows)).then_with(|| rank(*a).cmp(&rank(*b)))
+            }),
+            SortBy::Aggregate(place) => {
+                let wanted = &aggregates.wanted[*place];
+                let mut keyed: Vec<(Value, u32, Group)> = Vec::with_capacity(groups.len());
+                for (dense, group) in groups.iter() {
+                    let pair = (*dense, group.clone());
+                    let of = value(&pair, wanted);
+                    keyed.push((of, pair.0, pair.1));
+                }
+                keyed.sort_by(|(of_a, a, _), (of_b, b, _)| {
+                    let order = match (of_a, of_b) {
+                        (Value::Unknown, Value::Unknown) => Ordering::Equal,
+                        (Value::Unknown, _) => Ordering::Greater,
+                        (_, Value::Unknown) => Ordering::Less,
+                        (a, b) => directed(a.compare(b)),
+                    };
+                    order.then_with(|| rank(*a).cmp(&rank(*b)))
+                });
+                for (sorted, group) in keyed.into_iter().zip(groups) {
+                    *group = (sorted.1, sorted.2);
+                }
+            }
+        }
+    }
+}
+
+fn sql(
+    request: &PivotRequest,
+    selection: &Selection<'_>,
+    keys: &[&'static ColumnDef],
+    decoded: &[Arc<Keys>],
+    aggregates: &Aggregates,
+    sort: &Sorting,
+) -> String {
+    let mut conditions = selection.sql.clone();
+    for ((key, decoded), id) in keys.iter().zip(decoded).zip(&request.path) {
+        let dense: Vec<u32> = decoded.names.dense(*id).into_iter().collect();
+        conditions.push(query::is_one_of(key, &decoded.names, &dense));
+    }
+    let key = keys.get(request.path.len());
+    if let (Some(key), Some(search)) = (key, &request.search) {
+        conditions.push(query::contains(key, search));
+    }
+    let mut columns: Vec<String> = key.iter().map(|key| key.named()).collect();
+    columns.push("count(*) AS rows".to_owned());
+    for (wanted, text) in aggregates.wanted.iter().zip(&request.aggregates) {
+        if text != ROWS {
+            columns.push(format!(
+                "{} AS {}",
+                aggregates.sql(wanted),
+                query::quoted(text)
+            ));
+        }
+    }
+    let columns = columns.join(",\n  ");
+    let table = selection.table.def.table.name();
+    let conditions = query::filter(&conditions);
+    let mut sql = format!("SELECT\n  {columns}\nFROM {table}{conditions}");
+    if let Some(key) = key {
+        let groups = key.group_by().join(", ");
+        let direction = if sort.descending { "DESC" } else { "ASC" };
+        let by_key = |direction: &str| {
+            let order = key.order().into_iter();
+            let order = order.map(|column| format!("{column} {direction} NULLS LAST"));
+            order.collect::<Vec<String>>().join(", ")
+        };
+        let order = match &sort.by {
+            SortBy::Key => by_key(direction),
+            SortBy::Rows => format!("rows {direction}, {}", by_key("ASC")),
+            SortBy::Aggregate(place) => format!(
+                "{} {direction} NULLS LAST, {}",
+                query::quoted(&request.aggregates[*place]),
+                by_key("ASC")
+            ),
+        };
+        sql += &format!("\nGROUP BY {groups}\nORDER BY {order}");
+        sql += &format!("\nLIMIT {}", request.first);
+        if request.offset > 0 {
+            sql += &format!(" OFFSET {}", request.offset);
+        }
+    }
+    sql
 }

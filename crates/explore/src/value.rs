@@ -1,5 +1,7 @@
 //! Ids, numbers and cells of answers.
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 
 /// The id of a group; `None` is the unknown.
@@ -46,5 +48,21 @@ pub enum Value {
 impl From<Option<Number>> for Value {
     fn from(number: Option<Number>) -> Value {
         number.map_or(Value::Unknown, Value::Number)
+    }
+}
+
+impl Value {
+    /// Which of two values of a column comes first; those that rows do not agree on come after
+    /// others, by how many they are.
+    pub(crate) fn compare(&self, other: &Value) -> Ordering {
+        match (self, other) {
+            (Value::Number(a), Value::Number(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
+            (Value::Text(a), Value::Text(b)) => (a.to_lowercase(), a).cmp(&(b.to_lowercase(), b)),
+            (Value::Flag(a), Value::Flag(b)) => a.cmp(b),
+            (Value::Different { different: a }, Value::Different { different: b }) => a.cmp(b),
+            (Value::Different { .. }, _) => Ordering::Greater,
+            (_, Value::Different { .. }) => Ordering::Less,
+            _ => Ordering::Equal,
+        }
     }
 }

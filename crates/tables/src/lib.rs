@@ -100,6 +100,7 @@ pub use identities::{Identities, Process, file_name, module_name};
 pub use images::{Images, ImagesView};
 pub use input::{Input, InputKind, InputView};
 pub use interrupts::{Interrupts, InterruptsView};
+pub use intervals::span_of;
 pub use labels::Functions;
 pub use marks::{MarkSource, Marks, MarksView};
 pub use network::{Network, NetworkSource, NetworkView, Transport};
