@@ -8,6 +8,7 @@ use tables::{Functions, Store};
 
 use crate::columns::Columns;
 use crate::selection::Ask;
+use crate::stacks::Frames;
 use crate::trace::Trace;
 use crate::{
     ButterflyAnswer, ButterflyRequest, ExploreError, FlameAnswer, FlameRequest, HeatAnswer,
@@ -15,7 +16,7 @@ use crate::{
     PivotAnswer, PivotRequest, Preset, RowsAnswer, RowsRequest, TableInfo, TimelineAnswer,
     TimelineRequest,
 };
-use crate::{catalogue, heat, histogram, pivot, rows, timeline};
+use crate::{butterfly, catalogue, flame, heat, histogram, pivot, rows, timeline};
 
 /// Answers requests about one trace, from any number of threads.
 ///
@@ -24,6 +25,7 @@ use crate::{catalogue, heat, histogram, pivot, rows, timeline};
 pub struct Explorer {
     trace: Trace,
     columns: Columns,
+    frames: Frames,
 }
 
 /// How far the making of tables has come.
@@ -51,6 +53,7 @@ impl Explorer {
         Explorer {
             trace: Trace::new(store, functions),
             columns: Columns::new(memory_bytes),
+            frames: Frames::default(),
         }
     }
 
@@ -118,7 +121,7 @@ impl Explorer {
         request: &FlameRequest,
         cancel: &AtomicBool,
     ) -> Result<FlameAnswer, ExploreError> {
-        self.unanswered(request, cancel)
+        flame::answer(self.ask(cancel), &self.frames, request)
     }
 
     /// Functions by weight, or the callers and callees of one.
@@ -130,7 +133,7 @@ impl Explorer {
         request: &ButterflyRequest,
         cancel: &AtomicBool,
     ) -> Result<ButterflyAnswer, ExploreError> {
-        self.unanswered(request, cancel)
+        butterfly::answer(self.ask(cancel), &self.frames, request)
     }
 
     /// How values are spread over time.
