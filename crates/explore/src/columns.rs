@@ -135,8 +135,18 @@ impl Columns {
         table: &Opened,
         cancel: &AtomicBool,
     ) -> Result<Arc<Measures>, ExploreError> {
-        self.numbers(table, table.def.time, Role::Measures, || {
-            decode::stored_numbers(table, table.def.time, cancel)
+        self.stored(table, table.def.time, cancel)
+    }
+
+    /// A stored column of numbers.
+    pub(crate) fn stored(
+        &self,
+        table: &Opened,
+        column: &'static str,
+        cancel: &AtomicBool,
+    ) -> Result<Arc<Measures>, ExploreError> {
+        self.numbers(table, column, Role::Measures, || {
+            decode::stored_numbers(table, column, cancel)
         })
     }
 

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
-use tables::{Functions, Store};
+use tables::{Functions, Identities, Store, Table};
 
 use crate::columns::Columns;
 use crate::selection::Ask;
+use crate::stacks::Frames;
 use crate::trace::Trace;
 use crate::{
     ButterflyAnswer, ButterflyRequest, ExploreError, FlameAnswer, FlameRequest, HeatAnswer,
@@ -15,7 +16,9 @@ use crate::{
     PivotAnswer, PivotRequest, Preset, RowsAnswer, RowsRequest, TableInfo, TimelineAnswer,
     TimelineRequest,
 };
-use crate::{catalogue, heat, histogram, pivot, rows, timeline};
+use crate::{
+    butterfly, catalogue, flame, heat, histogram, lanes, overview, pivot, presets, rows, timeline,
+};
 
 /// Answers requests about one trace, from any number of threads.
 ///
@@ -24,6 +27,7 @@ use crate::{catalogue, heat, histogram, pivot, rows, timeline};
 pub struct Explorer {
     trace: Trace,
     columns: Columns,
+    frames: Frames,
 }
 
 /// How far the making of tables has come.
@@ -51,6 +55,7 @@ impl Explorer {
         Explorer {
             trace: Trace::new(store, functions),
             columns: Columns::new(memory_bytes),
+            frames: Frames::default(),
         }
     }
 
@@ -60,7 +65,12 @@ impl Explorer {
     /// If a table that was made cannot be read.
     pub fn tables(&self) -> Result<Vec<TableInfo>, ExploreError> {
         let tables = catalogue::tables().iter();
-        Ok(tables.map(|def| def.info(None)).collect())
+        tables
+            .map(|def| {
+                let made = self.trace.store.made(def.table)?;
+                Ok(def.info(made.map(|made| made.rows() as u64)))
+            })
+            .collect()
     }
 
     /// How far the making of tables has come, while some request makes any.
@@ -70,7 +80,22 @@ impl Explorer {
 
     /// The views that ship.
     pub fn presets(&self) -> Vec<Preset> {
-        Vec::new()
+        presets::shipped().to_vec()
+    }
+
+    /// Makes tables by their names, in as few passes over the trace as that takes; with none named
+    /// all of those that can be looked at.
+    ///
+    /// # Errors
+    /// If there is no such table, or the trace cannot be read.
+    pub fn prepare(&self, tables: &[&str], cancel: &AtomicBool) -> Result<(), ExploreError> {
+        let named = tables.iter().map(|name| Ok(catalogue::table(name)?.table));
+        let mut wanted: Vec<Table> = named.collect::<Result<_, ExploreError>>()?;
+        if wanted.is_empty() {
+            wanted.extend(catalogue::tables().iter().map(|def| def.table));
+        }
+        wanted.extend(Identities::TABLES);
+        self.trace.make(&wanted, cancel)
     }
 
     /// How much, per slice of time and group.
@@ -118,7 +143,7 @@ impl Explorer {
         request: &FlameRequest,
         cancel: &AtomicBool,
     ) -> Result<FlameAnswer, ExploreError> {
-        self.unanswered(request, cancel)
+        flame::answer(self.ask(cancel), &self.frames, request)
     }
 
     /// Functions by weight, or the callers and callees of one.
@@ -130,7 +155,7 @@ impl Explorer {
         request: &ButterflyRequest,
         cancel: &AtomicBool,
     ) -> Result<ButterflyAnswer, ExploreError> {
-        self.unanswered(request, cancel)
+        butterfly::answer(self.ask(cancel), &self.frames, request)
     }
 
     /// How values are spread over time.
@@ -166,7 +191,7 @@ impl Explorer {
         request: &LanesRequest,
         cancel: &AtomicBool,
     ) -> Result<LanesAnswer, ExploreError> {
-        self.unanswered(request, cancel)
+        lanes::answer(self.ask(cancel), request)
     }
 
     /// The strip of small graphs for the first look, by what the trace holds.
@@ -174,8 +199,7 @@ impl Explorer {
     /// # Errors
     /// If a table cannot be read.
     pub fn overview(&self, cancel: &AtomicBool) -> Result<OverviewAnswer, ExploreError> {
-        let _ = cancel;
-        Ok(OverviewAnswer::default())
+        overview::answer(self.ask(cancel))
     }
 
     fn ask<'a>(&'a self, cancel: &'a AtomicBool) -> Ask<'a> {
@@ -184,9 +208,5 @@ impl Explorer {
             columns: &self.columns,
             cancel,
         }
-    }
-
-    fn unanswered<R, A>(&self, _: R, _: &AtomicBool) -> Result<A, ExploreError> {
-        Err(ExploreError::Cancelled)
     }
 }

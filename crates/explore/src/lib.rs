@@ -54,6 +54,7 @@ mod presets;
 mod query;
 mod rows;
 mod selection;
+mod stacks;
 mod timeline;
 mod trace;
 mod value;

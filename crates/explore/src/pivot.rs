@@ -459,6 +459,16 @@ pub(crate) fn answer(ask: Ask<'_>, request: &PivotRequest) -> Result<PivotAnswer
     })
 }
 
+/// # Errors
+/// If one of them is no aggregate of the table.
+#[cfg(test)]
+pub(crate) fn check_aggregates(
+    def: &'static TableDef,
+    aggregates: &[String],
+) -> Result<(), ExploreError> {
+    Aggregates::parse(def, aggregates).map(drop)
+}
+
 /// How groups are sorted.
 struct Sorting {
     by: SortBy,
