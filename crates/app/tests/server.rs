@@ -451,7 +451,7 @@ mod with_sql {
         );
         assert_eq!(
             answer["columns"][1],
-            json!({"name": "cpu_ns", "type": "integer", "unit": "ns"})
+            json!({"name": "cpu_ns", "type": "Int64", "unit": "ns"})
         );
         let rows = program::json_lines(&["sql", REAL, query, "--json"]);
         let expected: Vec<Value> = rows

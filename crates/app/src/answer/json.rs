@@ -16,8 +16,9 @@ const EXACT: u64 = 1 << 53;
 #[derive(Debug, Serialize)]
 pub(crate) struct JsonColumn {
     name: String,
+    /// As SQL calls it. A whole number that a script cannot hold exactly is sent as text.
     #[serde(rename = "type")]
-    kind: &'static str,
+    data_type: String,
     /// `ns`, `bytes`, or empty.
     unit: &'static str,
 }
@@ -30,24 +31,18 @@ impl JsonColumn {
         });
         JsonColumn {
             name: field.name().clone(),
-            kind: kind(field.data_type()),
+            data_type: field.data_type().to_string(),
             unit: unit.unwrap_or_default(),
         }
     }
-
-    /// `integer`, `number`, `boolean`, `time`, `list` or `text`. A whole number that a script cannot
-    /// hold exactly is sent as text.
-    pub(crate) fn kind(&self) -> &'static str {
-        self.kind
-    }
 }
 
+/// How values are told apart in JSON.
 fn kind(data_type: &DataType) -> &'static str {
     match data_type {
         _ if data_type.is_integer() => "integer",
         _ if data_type.is_numeric() => "number",
         DataType::Boolean => "boolean",
-        _ if data_type.is_temporal() => "time",
         _ if data_type.is_nested() => "list",
         DataType::Dictionary(_, values) => kind(values),
         _ => "text",
@@ -156,11 +151,11 @@ mod tests {
             .collect();
         assert_eq!(
             columns[0],
-            json!({"name": "wait_ns", "type": "integer", "unit": "ns"})
+            json!({"name": "wait_ns", "type": "Int64", "unit": "ns"})
         );
         assert_eq!(
             columns[3],
-            json!({"name": "text", "type": "text", "unit": ""})
+            json!({"name": "text", "type": "Utf8", "unit": ""})
         );
 
         rows.clear();

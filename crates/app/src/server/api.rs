@@ -7,12 +7,11 @@ use axum::extract::{Path, Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{MethodRouter, get, post};
-use explore::Preset;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::access::Access;
-use super::traces::{Moment, ServedTrace, TraceFacts};
+use super::traces::{ServedTrace, TraceFacts};
 use super::work::{self, Wanted};
 use super::{Desk, Refusal, body, page};
 use crate::watch::Reached;
@@ -88,7 +87,7 @@ fn known<A: Serialize + Send + Sync + 'static>(
 }
 
 /// What is looked up in a trace.
-fn looked_up<A: Serialize>(
+fn looked_up<A: Serialize + 'static>(
     answer: fn(&ServedTrace, &Wanted) -> Result<A, Refusal>,
 ) -> MethodRouter<Arc<Desk>> {
     get(
@@ -100,7 +99,7 @@ fn looked_up<A: Serialize>(
 }
 
 /// What is asked of a trace.
-fn asked<Q: DeserializeOwned + Send + 'static, A: Serialize>(
+fn asked<Q: DeserializeOwned + Send + 'static, A: Serialize + 'static>(
     answer: fn(&ServedTrace, Q, &Wanted) -> Result<A, Refusal>,
 ) -> MethodRouter<Arc<Desk>> {
     post(

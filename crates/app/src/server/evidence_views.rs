@@ -95,9 +95,9 @@ fn view(evidence: &Value, range: Option<[i64; 2]>, tables: &[TableInfo]) -> Opti
     if keys.is_empty() {
         return None;
     }
-    let filter = match is_grouped {
-        true => Vec::new(),
-        false => picked(evidence, &names, &keys),
+    let (filter, range) = match is_grouped {
+        true => (Vec::new(), range),
+        false => (picked(evidence, &names, &keys), spanning(evidence, range)),
     };
     let graph = Graph {
         kind: GraphKind::Timeline,
@@ -118,6 +118,21 @@ fn view(evidence: &Value, range: Option<[i64; 2]>, tables: &[TableInfo]) -> Opti
         filter,
         sort: None,
     })
+}
+
+/// The range with all moments that the rows name: a wait is told by the run after it.
+fn spanning(evidence: &Value, range: Option<[i64; 2]>) -> Option<[i64; 2]> {
+    let [mut from, mut to] = range?;
+    let columns = evidence["columns"].as_array()?;
+    for row in evidence["rows"].as_array()? {
+        for (place, column) in columns.iter().enumerate() {
+            if let Some(moment) = row[place].as_i64().filter(|_| column["unit"] == "moment") {
+                from = from.min(moment);
+                to = to.max(moment.saturating_add(1));
+            }
+        }
+    }
+    Some([from, to])
 }
 
 /// What holds of the rows: what each key is in them.
@@ -180,9 +195,14 @@ mod tests {
         }
     }
 
-    /// The view of an evidence with that query and these rows of a process, its thread and a time.
+    /// The view of an evidence with that query and these rows of a process, a thread, how long and when.
     fn shown(query: &str, rows: Value) -> Value {
-        let columns = ["process", "thread_id", "cpu_ns"].map(|name| json!({ "name": name }));
+        let columns = [
+            json!({"name": "process", "unit": "none"}),
+            json!({"name": "thread_id", "unit": "none"}),
+            json!({"name": "cpu_ns", "unit": "duration"}),
+            json!({"name": "start_ns", "unit": "moment"}),
+        ];
         let mut explanation = json!({"findings": [{
             "during": {"start": 5, "end": 9},
             "evidence": [{"query": query, "columns": columns, "rows": rows}],
@@ -193,14 +213,15 @@ mod tests {
 
     #[test]
     fn rows_are_picked_by_what_they_are_about() {
-        let rows = json!([["a.exe (1)", 7, 10], ["a.exe (1)", 8, 20]]);
+        let rows = json!([["a.exe (1)", 7, 10, 9], ["a.exe (1)", 8, 20, 3]]);
         let view = shown("SELECT process, thread_id, cpu_ns FROM cpu_runs", rows);
         assert_eq!(view["table"], "cpu_runs");
         assert_eq!(
             view["columns"],
             json!(["process", "thread_id", "|", "rows", "cpu_ns:sum"])
         );
-        assert_eq!(view["range"], json!([5, 9]));
+        // The run at 9 is no part of what ends there.
+        assert_eq!(view["range"], json!([3, 10]));
         assert_eq!(
             view["filter"],
             json!([
@@ -208,7 +229,7 @@ mod tests {
                 {"column": "thread_id", "is": ["7", "8"]},
             ])
         );
-        let unknown = shown("SELECT * FROM cpu_runs", json!([[null, 7, 10]]));
+        let unknown = shown("SELECT * FROM cpu_runs", json!([[null, 7, 10, null]]));
         assert_eq!(
             unknown["filter"],
             json!([{"column": "thread_id", "is": ["7"]}])
@@ -218,8 +239,9 @@ mod tests {
     #[test]
     fn groups_are_shown_among_the_others() {
         let query = "SELECT process, sum(cpu_ns) AS cpu_ns FROM cpu_runs GROUP BY process";
-        let view = shown(query, json!([["a.exe (1)", 7, 10]]));
+        let view = shown(query, json!([["a.exe (1)", 7, 10, 1]]));
         assert_eq!(view["filter"], json!([]));
+        assert_eq!(view["range"], json!([5, 9]));
     }
 
     #[test]

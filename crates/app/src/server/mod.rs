@@ -22,6 +22,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{io, thread};
 
 use axum::serve::ListenerExt;
 
@@ -108,13 +109,18 @@ impl Server {
     /// # Errors
     /// If the system lets it serve no longer.
     pub(crate) fn run(self) -> Result<(), Failure> {
+        self.serve()
+            .map_err(|error| Failure::Input(format!("the server cannot go on: {error}")))
+    }
+
+    fn serve(self) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(AT_ONCE)
             .build()?;
         let traces = self.desk.traces.clone();
         // What the page asks for first is made before it asks.
-        let ahead = std::thread::Builder::new().name("ahead".to_owned());
+        let ahead = thread::Builder::new().name("ahead".to_owned());
         ahead.spawn(move || traces.iter().for_each(|trace| trace.prepare()))?;
         let router = access::guarded(api::router(&self.access, self.desk), self.access);
         let served = runtime.block_on(async {
@@ -128,7 +134,7 @@ impl Server {
         });
         // Work that is under way sees that it is not wanted any more; nobody waits for it.
         runtime.shutdown_background();
-        Ok(served?)
+        served
     }
 }
 

@@ -198,7 +198,7 @@ impl Sessions {
             let fields = schema.fields().iter();
             let columns = fields.map(|field| Column {
                 name: field.name().clone(),
-                data_type: JsonColumn::of(field).kind().to_owned(),
+                data_type: field.data_type().to_string(),
                 about: meaning(field.name()),
             });
             Ok::<Vec<Column>, SqlError>(columns.collect())

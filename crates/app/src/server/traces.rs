@@ -117,10 +117,8 @@ impl ServedTrace {
         self.info.get(|| {
             let trace = self.tables.store.trace();
             let watch = Watch::new("reading", trace.size_bytes());
-            Ok(
-                Info::read(trace, &watch.told_to(Arc::clone(&self.progress)))
-                    .map_err(|_| Refusal::unwanted())?,
-            )
+            let watch = watch.told_to(Arc::clone(&self.progress));
+            Info::read(trace, &watch).map_err(|_| Refusal::unwanted())
         })
     }
 

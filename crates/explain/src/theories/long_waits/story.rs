@@ -24,7 +24,6 @@ pub struct Story {
     /// What the thread did then.
     pub kind: Doing,
     /// The run then under way, or the one that it then waited for.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<Ran>,
     /// What happened, in the order of time.
     pub story: Vec<Event>,
@@ -92,42 +91,52 @@ pub enum EventKind {
     Ran,
 }
 
-/// Something that happened to the thread. What an event of its kind does not tell is left out.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+/// Something that happened to the thread. What an event of its kind does not tell is unknown.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Event {
     /// What it is.
-    pub kind: Option<EventKind>,
+    pub kind: EventKind,
     /// When, or from when.
     pub at_ns: i64,
     /// Until when, if it lasted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub until_ns: Option<i64>,
     /// The same in words.
     pub sentence: String,
     /// The CPU.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<u16>,
     /// Who did it, if another thread did.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub thread: Option<Named>,
     /// The state that the thread went to.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// What it then waited for.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_reason: Option<String>,
     /// The thread's priority.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<i8>,
     /// Its rank.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<u8>,
     /// Where it was, the innermost function first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stack: Vec<String>,
     /// The rows that tell more.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
+}
+
+impl Event {
+    fn new(kind: EventKind, at_ns: i64, sentence: String) -> Event {
+        Event {
+            kind,
+            at_ns,
+            until_ns: None,
+            sentence,
+            cpu: None,
+            thread: None,
+            state: None,
+            wait_reason: None,
+            priority: None,
+            rank: None,
+            stack: Vec::new(),
+            evidence: None,
+        }
+    }
 }
 
 /// A stretch of the chain that led to a run.
@@ -177,12 +186,7 @@ pub fn tell(
                     at_ns,
                     kind: Doing::Unknown,
                     run: None,
-                    story: vec![Event {
-                        kind: Some(EventKind::SwitchedOut),
-                        at_ns: end_ns,
-                        sentence: doing,
-                        ..Event::default()
-                    }],
+                    story: vec![Event::new(EventKind::SwitchedOut, end_ns, doing)],
                     theories: Vec::new(),
                     findings: Vec::new(),
                     chain: Vec::new(),
@@ -287,17 +291,15 @@ fn events(
         let because = reason
             .as_ref()
             .map_or(String::new(), |reason| format!(" ({reason})"));
+        let sentence = match (waits, wait.waits_ns) {
+            (true, Some(ns)) => {
+                format!("It left {left} and waited for {}{because}.", duration(ns))
+            }
+            (true, None) => format!("It left {left} and waited{because}."),
+            (false, _) => format!("It lost {left} although it could go on{because}."),
+        };
         events.push(Event {
-            kind: Some(EventKind::SwitchedOut),
-            at_ns: out_ns,
             until_ns: wait.waits_ns.map(|ns| out_ns.saturating_add(ns)),
-            sentence: match (waits, wait.waits_ns) {
-                (true, Some(ns)) => {
-                    format!("It left {left} and waited for {}{because}.", duration(ns))
-                }
-                (true, None) => format!("It left {left} and waited{because}."),
-                (false, _) => format!("It lost {left} although it could go on{because}."),
-            },
             cpu,
             state: wait.previous_state.map(state),
             wait_reason: reason,
@@ -305,7 +307,7 @@ fn events(
             rank: view.previous_rank.get(row),
             // A thread goes on where it had waited.
             stack: stack(wait.stack_id, wait.process_id, wait.start_ns),
-            ..Event::default()
+            ..Event::new(EventKind::SwitchedOut, out_ns, sentence)
         });
     }
     if let Some(readied_ns) = wait.readied_ns {
@@ -322,28 +324,24 @@ fn events(
         let from = wait
             .readying_cpu
             .map_or(String::new(), |cpu| format!(", on CPU {cpu}"));
+        let sentence = format!("{who} made it ready{from}.");
         events.push(Event {
-            kind: Some(EventKind::Readied),
-            at_ns: readied_ns,
-            sentence: format!("{who} made it ready{from}."),
             cpu: wait.readying_cpu,
             thread: by,
             stack: stack(wait.readying_stack_id, wait.readying_process_id, readied_ns),
-            ..Event::default()
+            ..Event::new(EventKind::Readied, readied_ns, sentence)
         });
     }
     if let Some(evidence) = behind {
         let Range { start, end } = wait.range();
+        let sentence = format!(
+            "It could run and got no CPU for {}.",
+            duration(wait.ready_ns)
+        );
         events.push(Event {
-            kind: Some(EventKind::WaitedBehind),
-            at_ns: start,
             until_ns: Some(end),
-            sentence: format!(
-                "It could run and got no CPU for {}.",
-                duration(wait.ready_ns)
-            ),
             evidence: Some(evidence),
-            ..Event::default()
+            ..Event::new(EventKind::WaitedBehind, start, sentence)
         });
     }
     let reason = view.wait_reason_out.get(row).map(labels::wait_reason);
@@ -353,21 +351,19 @@ fn events(
         (Some(_), Some(reason)) => format!("; then it lost the CPU ({reason})"),
         _ => String::new(),
     };
+    let sentence = format!(
+        "It ran on CPU {} for {}{ended}.",
+        wait.cpu,
+        duration(wait.end_ns.saturating_sub(wait.start_ns))
+    );
     events.push(Event {
-        kind: Some(EventKind::Ran),
-        at_ns: wait.start_ns,
         until_ns: Some(wait.end_ns),
-        sentence: format!(
-            "It ran on CPU {} for {}{ended}.",
-            wait.cpu,
-            duration(wait.end_ns.saturating_sub(wait.start_ns))
-        ),
         cpu: Some(wait.cpu),
         state: view.state_out.get(row).map(state),
         wait_reason: reason,
         priority: wait.priority,
         rank: wait.rank,
-        ..Event::default()
+        ..Event::new(EventKind::Ran, wait.start_ns, sentence)
     });
     Ok(events)
 }
