@@ -23,16 +23,16 @@ const PICKED_BY: [&str; 7] = [
 
 /// Adds a view to each evidence of an explanation for which one can be told.
 pub(super) fn add(explanation: &mut Value, tables: &[TableInfo]) {
-    for finding in list(&mut explanation["findings"]) {
+    for finding in list(explanation, "findings") {
         let during = serde_json::from_value::<Option<Span>>(finding["during"].clone());
         let range = during.ok().flatten().map(|span| [span.start, span.end]);
-        add_to(&mut finding["evidence"], range, tables);
-        for verdict in list(&mut finding["weighed"]) {
-            add_to(&mut verdict["evidence"], range, tables);
+        add_to(finding, range, tables);
+        for verdict in list(finding, "weighed") {
+            add_to(verdict, range, tables);
         }
     }
-    for verdict in list(&mut explanation["theories"]) {
-        add_to(&mut verdict["evidence"], None, tables);
+    for verdict in list(explanation, "theories") {
+        add_to(verdict, None, tables);
     }
 }
 
@@ -43,12 +43,15 @@ struct Span {
     end: i64,
 }
 
-fn list(value: &mut Value) -> &mut [Value] {
-    value.as_array_mut().map_or(&mut [], Vec::as_mut_slice)
+/// What is listed under that name; nothing if it is not there.
+fn list<'v>(value: &'v mut Value, name: &str) -> &'v mut [Value] {
+    let list = value.get_mut(name).and_then(Value::as_array_mut);
+    list.map_or(&mut [], Vec::as_mut_slice)
 }
 
-fn add_to(evidence: &mut Value, range: Option<[i64; 2]>, tables: &[TableInfo]) {
-    for evidence in list(evidence) {
+/// Adds views to the evidence of a finding or verdict.
+fn add_to(said: &mut Value, range: Option<[i64; 2]>, tables: &[TableInfo]) {
+    for evidence in list(said, "evidence") {
         let view = view(evidence, range, tables);
         if let (Value::Object(fields), Ok(view)) = (evidence, serde_json::to_value(view)) {
             fields.insert("view".to_owned(), view);
@@ -101,7 +104,13 @@ fn view(evidence: &Value, range: Option<[i64; 2]>, tables: &[TableInfo]) -> Opti
     };
     let graph = Graph {
         kind: GraphKind::Timeline,
-        measure: measures.first().cloned(),
+        measure: match measures.first().map(String::as_str) {
+            // How long rows last is drawn over all the time that they do.
+            None | Some("cpu_ns" | "duration_ns" | "exclusive_ns") if table.interval.is_some() => {
+                Some("time".to_owned())
+            }
+            first => first.map(str::to_owned),
+        },
         by: keys.first().cloned(),
         ..Graph::default()
     };

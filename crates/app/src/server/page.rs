@@ -50,7 +50,7 @@ fn kind(name: &str) -> &'static str {
         Some("woff2") => "font/woff2",
         Some("wasm") => "application/wasm",
         Some("json" | "map") => "application/json",
-        Some("txt") => "text/plain; charset=utf-8",
+        Some("txt" | "md") => "text/plain; charset=utf-8",
         _ => "application/octet-stream",
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use explain::Asked;
 use explain::story::{self, Story, Thread};
-use explore::Explorer;
+use explore::{Explorer, View};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tables::{Identities, Options};
@@ -13,10 +13,13 @@ use super::lazily::Lazily;
 use super::work::Wanted;
 use super::{Refusal, evidence_views};
 use crate::cli::{Explained, SEVERAL_SYSTEMS, TraceTables};
-use crate::html_report;
+use crate::html_report::{self, ShownView};
 use crate::info::Info;
 use crate::symbolication::{SymbolOptions, Symbolication};
 use crate::watch::{Progress, Reached, Watch};
+
+/// Views that are shown in a report.
+const MOST_VIEWS: usize = 32;
 
 /// A trace that is looked at.
 pub(crate) struct ServedTrace {
@@ -236,15 +239,25 @@ impl ServedTrace {
         })
     }
 
-    /// The report of the trace, as `laglab report` writes it.
+    /// The report of the trace, as `laglab report` writes it, with what is on screen.
     pub(super) fn report(
         &self,
         title: Option<&str>,
-        _views: &[explore::View],
-        _wanted: &Wanted,
+        views: &[View],
+        wanted: &Wanted,
     ) -> Result<String, Refusal> {
+        if views.len() > MOST_VIEWS {
+            return Err(Refusal::bad(format!(
+                "a report shows at most {MOST_VIEWS} views; close some"
+            )));
+        }
+        let explorer = self.explorer()?;
+        let views = views
+            .iter()
+            .map(|view| ShownView::ask(&explorer, view, wanted.cancelled()));
+        let views = views.collect::<Result<Vec<ShownView>, _>>()?;
         let explained = self.explained()?;
-        Ok(html_report::page(&self.tables, &explained, title)?)
+        Ok(html_report::page(&self.tables, &explained, title, &views)?)
     }
 
     #[cfg(feature = "sql")]

@@ -25,7 +25,7 @@ pub(super) struct Run {
     pub(super) thread_row: Option<u32>,
     pub(super) process_id: Option<u32>,
     pub(super) process_row: Option<u32>,
-    previous_out_ns: Option<i64>,
+    pub(super) previous_out_ns: Option<i64>,
     ready_ns: i64,
     waits_ns: Option<i64>,
     readying_thread_id: Option<u32>,
@@ -37,7 +37,7 @@ pub(super) struct Run {
 
 impl Run {
     /// Since when the thread was ready for it.
-    fn since_ns(&self) -> i64 {
+    pub(super) fn since_ns(&self) -> i64 {
         self.start_ns.saturating_sub(self.ready_ns)
     }
 

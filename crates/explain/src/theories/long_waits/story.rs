@@ -236,7 +236,8 @@ fn of_run(
         id: wait.thread_id,
         row: wait.thread_row,
     };
-    let legs = path::path(runs, thread, &(i64::MIN..wait.start_ns), STEPS)?;
+    let span = case.survey.span.start.min(wait.start_ns)..wait.start_ns;
+    let legs = path::path(runs, thread, &span, STEPS)?;
     Ok(Story {
         thread: named(
             case,
@@ -257,7 +258,7 @@ fn of_run(
         story: events(case, &view, row, &wait, behind)?,
         theories,
         findings,
-        chain: legs.iter().map(|leg| link(case, leg)).collect(),
+        chain: legs.iter().filter_map(|leg| link(case, leg)).collect(),
     })
 }
 
@@ -406,9 +407,15 @@ fn words_of(thread: &Named) -> String {
     format!("Thread {}{name}{of}", thread.id)
 }
 
-fn link(case: &Case<'_>, leg: &Leg) -> Link {
+/// A leg in words; nothing of one that the trace does not tell of.
+fn link(case: &Case<'_>, leg: &Leg) -> Option<Link> {
     let run = &leg.run;
-    let [waited, was_ready, ran] = leg.parts();
+    let [mut waited, was_ready, ran] = leg.parts();
+    let mut from_ns = leg.range.start;
+    if run.previous_out_ns.is_none() {
+        // What it did before it became ready for its first run is not known.
+        (waited, from_ns) = (0, from_ns.max(run.since_ns()));
+    }
     let mut did = Vec::new();
     if waited > 0 {
         let reason = run.previous_wait_reason.map(labels::wait_reason);
@@ -426,7 +433,7 @@ fn link(case: &Case<'_>, leg: &Leg) -> Link {
     if ran > 0 {
         did.push(format!("ran for {}", duration(ran)));
     }
-    Link {
+    (from_ns < leg.range.end).then(|| Link {
         thread: named(
             case,
             run.thread_id,
@@ -434,9 +441,9 @@ fn link(case: &Case<'_>, leg: &Leg) -> Link {
             run.process_row,
             run.process_id,
         ),
-        from_ns: leg.range.start,
+        from_ns,
         to_ns: leg.range.end,
         why: did.join("; "),
         cpu: run.cpu,
-    }
+    })
 }
