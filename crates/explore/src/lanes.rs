@@ -138,6 +138,20 @@ pub(crate) fn answer(ask: Ask<'_>, request: &LanesRequest) -> Result<LanesAnswer
     let mut cpus = BTreeMap::new();
     let mut left_out = FxHashSet::default();
     let runs = Lasting::read(ask, Table::CpuRuns, span, request, "process", true)?;
+    // CPUs that did nothing have a lane too.
+    let table = &runs.selection.table;
+    let known = ask.keys(table, table.def.key("cpu")?)?;
+    let known =
+        (0..known.bound()).filter_map(|dense| u16::try_from(known.names.number(dense)?).ok());
+    for cpu in known {
+        if request
+            .cpus
+            .as_ref()
+            .is_none_or(|asked| asked.contains(&cpu))
+        {
+            lane(&mut cpus, &mut left_out, cpu);
+        }
+    }
     let exact = runs.selection.count()? <= MOST_EXACT;
     let threads = ask.keys(
         &runs.selection.table,
