@@ -484,6 +484,30 @@ fn of_many_runs_a_pixel_has_who_ran_longest() {
         }
     }
     assert!(seen > 100, "{seen}");
+    assert!(!answer.interrupts_exact);
+    let mut had: BTreeMap<(u16, i64), BTreeMap<String, i64>> = BTreeMap::new();
+    for batch in explored.batches(Table::Interrupts) {
+        let view = InterruptsView::new(&batch).unwrap();
+        for row in 0..view.len() {
+            let (start, end) = (view.start_ns.get(row).unwrap(), view.end_ns[row]);
+            for pixel in start / width..=end / width {
+                let ns = end.min((pixel + 1) * width) - start.max(pixel * width);
+                let had = had.entry((view.cpu[row], pixel)).or_default();
+                *had.entry(view.kind.get(row).unwrap().to_owned()).or_default() += ns;
+            }
+        }
+    }
+    had.retain(|_, had| had.values().sum::<i64>() > 0);
+    let mut seen = 0;
+    for lane in &answer.cpus {
+        for (place, start) in lane.interrupts.start.iter().enumerate() {
+            let had = &had[&(lane.cpu, start / width)];
+            let longest = had.values().max().unwrap();
+            assert_eq!(had[&lane.interrupts.kind[place]], *longest, "CPU {}", lane.cpu);
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, had.len());
 }
 
 /// Samples that have a stack: their weight, and the names of its frames, the innermost first.
