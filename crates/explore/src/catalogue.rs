@@ -350,7 +350,7 @@ impl ColumnDef {
         let unit = column.unit.unwrap_or_default();
         let mut add = |name: String, wpa: Option<&str>, about: String, kind, source| {
             columns.push(ColumnDef {
-                title: wpa.map_or_else(|| title_of(&name), str::to_owned),
+                title: wpa.map_or_else(|| title_of(&name), without_unit),
                 name,
                 about,
                 kind,
@@ -452,6 +452,14 @@ impl ColumnDef {
     pub(crate) fn is_number(&self) -> bool {
         matches!(self.source, Source::Number(_) | Source::Code(..))
     }
+}
+
+/// A title of Windows Performance Analyzer without the unit that it shows values in: here they are
+/// shown in the one that fits.
+fn without_unit(title: &str) -> String {
+    let units = [" (s)", " (us)", " (in view)"];
+    let plain = units.iter().find_map(|unit| title.strip_suffix(unit));
+    plain.unwrap_or(title).to_owned()
 }
 
 /// A name for people made of a column's name.

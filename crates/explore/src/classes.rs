@@ -31,7 +31,7 @@ impl Classes {
             while first >= 0 && edge(first) >= least {
                 first -= 1;
             }
-            let mut last = ((greatest as f64).log10() * f64::from(steps)).ceil() as i64 - 1;
+            let mut last = ((greatest as f64).log10() * f64::from(steps)) as i64;
             while edge(last) < greatest {
                 last += 1;
             }

@@ -219,16 +219,6 @@ impl Columns {
             bytes -= size(&slot);
         }
     }
-
-    /// Bytes of the columns that are kept.
-    #[cfg(test)]
-    pub(crate) fn bytes(&self) -> u64 {
-        let slots = lock(&self.slots);
-        let sizes = slots
-            .values()
-            .map(|slot| slot.bytes.load(Ordering::Relaxed));
-        sizes.sum()
-    }
 }
 
 impl Decoded {

@@ -220,7 +220,7 @@ fn union(first: &CallTree, second: Option<&CallTree>) -> Union {
             let Some(least) = [of_a, of_b].into_iter().flatten().min() else {
                 break;
             };
-            let mut take = |list: &mut &[u32], of: Option<u32>| {
+            let take = |list: &mut &[u32], of: Option<u32>| {
                 let (first, rest) = list.split_first().filter(|_| of == Some(least))?;
                 *list = rest;
                 Some(*first)

@@ -1,13 +1,12 @@
 //! Who ran on each CPU.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use tables::Table;
-use views::{NULL, NULL_ID, TimeRange};
+use views::{Intervals, Lane, Lanes, NULL, NULL_ID, Rows, TimeBuckets, TimeRange, Timeline};
 
 use crate::columns::{Keys, Measures};
 use crate::selection::{Ask, Selection, Within, bounded};
@@ -125,6 +124,8 @@ pub struct Wake {
 const MOST_EXACT: u64 = 10_000;
 /// CPUs that are shown, at most.
 const MOST_CPUS: usize = 1_024;
+/// Cells of CPUs, kinds of routines and pixels, at most: of very many CPUs pixels are wider.
+const MOST_CELLS: usize = 1 << 20;
 /// Wakes that are shown, at most: more are a carpet.
 const MOST_WAKES: usize = 2_000;
 
@@ -134,52 +135,65 @@ pub(crate) fn answer(ask: Ask<'_>, request: &LanesRequest) -> Result<LanesAnswer
         bounded("cpus", cpus.len() as u64, 0, MOST_CPUS as u64)?;
     }
     let span = ask.span(request.range)?;
-    let pixels = Pixels::new(span, request.width);
-    let mut cpus = BTreeMap::new();
-    let mut left_out = FxHashSet::default();
-    let runs = Lasting::read(ask, Table::CpuRuns, span, request, "process", true)?;
-    let exact = runs.selection.count()? <= MOST_EXACT;
-    let threads = ask.keys(
-        &runs.selection.table,
-        runs.selection.table.def.key("thread")?,
+    let filter = of_cpus(request);
+    let runs = Lasting::read(
+        ask,
+        Table::CpuRuns,
+        span,
+        &[&filter[..], &[not_idle()]].concat(),
     )?;
-    runs.each_span(&pixels, exact, |cpu, span, place| {
-        let Some(lane) = lane(&mut cpus, &mut left_out, cpu) else {
-            return;
-        };
-        lane.runs.start.push(span.start);
-        lane.runs.end.push(span.end);
-        lane.runs.process.push(runs.keys.names.id(span.key));
-        let thread = place.map_or(NULL_ID, |(chunk, row)| threads.chunks[chunk][row]);
-        lane.runs.thread.push(threads.names.id(thread));
-        lane.runs.busy.push(span.busy);
-    })?;
-    let routines = Lasting::read(ask, Table::Interrupts, span, request, "kind", false)?;
+    let routines = Lasting::read(ask, Table::Interrupts, span, &filter)?;
+    let (mut cpus, left_out) = lanes(request, &[&runs, &routines]);
+    let processes = runs.keys(ask, "process")?;
+    let threads = runs.keys(ask, "thread")?;
+    let kinds = routines.keys(ask, "kind")?;
+    let cells = cpus.len().max(1) * (kinds.bound() as usize + 1);
+    let pixels = TimeBuckets::new(
+        span,
+        (request.width as usize).min(MOST_CELLS / cells).max(1),
+    );
+    let exact = runs.selection.count()? <= MOST_EXACT;
+    if exact {
+        runs.each(span, |cpu, (start, end), (chunk, row)| {
+            if let Some(lane) = cpus.get_mut(&cpu) {
+                let process = processes.names.id(processes.chunks[chunk][row]);
+                let thread = threads.names.id(threads.chunks[chunk][row]);
+                lane.runs.push(start, end, process, thread, 1.0);
+            }
+        })?;
+    } else {
+        runs.who_ran_longest(&pixels, &processes, |cpu, pixel, key, busy| {
+            if let Some(lane) = cpus.get_mut(&cpu) {
+                let process = processes.names.id(key);
+                lane.runs
+                    .push(pixel.start(), pixel.end(), process, None, busy);
+            }
+        })?;
+    }
     let interrupts_exact = routines.selection.count()? <= MOST_EXACT;
-    let images = ask
-        .columns
-        .stored(&routines.selection.table, "image_row", ask.cancel)?;
-    routines.each_span(&pixels, interrupts_exact, |cpu, span, place| {
-        let Some(lane) = lane(&mut cpus, &mut left_out, cpu) else {
-            return;
-        };
-        let kind = routines.keys.names.label(span.key).into_owned();
-        lane.interrupts.start.push(span.start);
-        lane.interrupts.end.push(span.end);
-        lane.interrupts.kind.push(kind);
-        let image = place.map_or(NULL, |(chunk, row)| images.chunks[chunk][row]);
-        lane.interrupts.image.push((image != NULL).then_some(image));
-        lane.interrupts.busy.push(span.busy);
-    })?;
+    if interrupts_exact {
+        let images = ask
+            .columns
+            .stored(&routines.selection.table, "image_row", ask.cancel)?;
+        routines.each(span, |cpu, (start, end), (chunk, row)| {
+            if let Some(lane) = cpus.get_mut(&cpu) {
+                let kind = kinds.names.label(kinds.chunks[chunk][row]).into_owned();
+                let image = Some(images.chunks[chunk][row]).filter(|image| *image != NULL);
+                lane.interrupts.push(start, end, kind, image, 1.0);
+            }
+        })?;
+    } else {
+        routines.what_ran_longest(&pixels, &kinds, &mut cpus)?;
+    }
     let wakes = match exact {
         true => wakes(ask, &runs, &threads, span)?,
         false => Vec::new(),
     };
     let mut cpus: Vec<CpuLane> = cpus.into_values().collect();
     for lane in &mut cpus {
-        lane.sort();
+        lane.interrupts.sort();
     }
-    let labels = labels(ask, &cpus, &wakes, &runs.keys, &threads)?;
+    let labels = labels(ask, &cpus, &wakes, &processes, &threads)?;
     Ok(LanesAnswer {
         start_ns: span.start(),
         end_ns: span.end(),
@@ -188,86 +202,84 @@ pub(crate) fn answer(ask: Ask<'_>, request: &LanesRequest) -> Result<LanesAnswer
         wakes,
         exact,
         interrupts_exact,
-        left_out: left_out.len(),
+        left_out,
     })
 }
 
-/// The lane of a CPU, unless there are too many.
-fn lane<'c>(
-    cpus: &'c mut BTreeMap<u16, CpuLane>,
-    left_out: &mut FxHashSet<u16>,
-    cpu: u16,
-) -> Option<&'c mut CpuLane> {
-    let is_full = cpus.len() >= MOST_CPUS;
-    match cpus.entry(cpu) {
-        Entry::Occupied(lane) => Some(lane.into_mut()),
-        Entry::Vacant(_) if is_full => {
-            left_out.insert(cpu);
-            None
-        }
-        Entry::Vacant(place) => Some(place.insert(CpuLane {
-            cpu,
-            ..CpuLane::default()
-        })),
+/// Runs of other than idle threads.
+fn not_idle() -> Condition {
+    Condition {
+        column: "thread_id".to_owned(),
+        not_in: Some(vec![Some(0)]),
+        ..Condition::default()
     }
 }
 
-impl CpuLane {
-    /// Spans in the order of their begins: routines come in that of their ends.
+/// Rows of the CPUs asked for.
+fn of_cpus(request: &LanesRequest) -> Vec<Condition> {
+    let cpus = request.cpus.iter().map(|cpus| Condition {
+        column: "cpu".to_owned(),
+        within: Some(cpus.iter().map(|cpu| Some(i64::from(*cpu))).collect()),
+        ..Condition::default()
+    });
+    cpus.collect()
+}
+
+/// Empty lanes of all CPUs that are in the tables and asked for, and how many are left out: one that
+/// did nothing has a lane too.
+fn lanes(request: &LanesRequest, tables: &[&Lasting<'_>]) -> (BTreeMap<u16, CpuLane>, usize) {
+    let mut numbers: BTreeSet<u16> = BTreeSet::new();
+    for table in tables {
+        let names = &table.cpus.names;
+        let known = (0..names.len() as u32).filter_map(|dense| names.number(dense));
+        numbers.extend(known.filter_map(|cpu| u16::try_from(cpu).ok()));
+    }
+    if let Some(cpus) = &request.cpus {
+        numbers.retain(|cpu| cpus.contains(cpu));
+    }
+    let left_out = numbers.len().saturating_sub(MOST_CPUS);
+    let lane = |cpu: u16| CpuLane {
+        cpu,
+        ..CpuLane::default()
+    };
+    let lanes = numbers.into_iter().take(MOST_CPUS);
+    (lanes.map(|cpu| (cpu, lane(cpu))).collect(), left_out)
+}
+
+impl RunSpans {
+    fn push(&mut self, start: i64, end: i64, process: Id, thread: Id, busy: f32) {
+        self.start.push(start);
+        self.end.push(end);
+        self.process.push(process);
+        self.thread.push(thread);
+        self.busy.push(busy);
+    }
+}
+
+impl InterruptSpans {
+    fn push(&mut self, start: i64, end: i64, kind: String, image: Id, busy: f32) {
+        self.start.push(start);
+        self.end.push(end);
+        self.kind.push(kind);
+        self.image.push(image);
+        self.busy.push(busy);
+    }
+
+    /// Puts them in the order of their begins: routines come in that of their ends.
     fn sort(&mut self) {
-        let spans = &mut self.interrupts;
-        if spans.start.is_sorted() {
+        if self.start.is_sorted() {
             return;
         }
-        let mut order: Vec<usize> = (0..spans.start.len()).collect();
-        order.sort_by_key(|place| spans.start[*place]);
-        let sorted = InterruptSpans {
-            start: order.iter().map(|place| spans.start[*place]).collect(),
-            end: order.iter().map(|place| spans.end[*place]).collect(),
-            kind: order
-                .iter()
-                .map(|place| spans.kind[*place].clone())
-                .collect(),
-            image: order.iter().map(|place| spans.image[*place]).collect(),
-            busy: order.iter().map(|place| spans.busy[*place]).collect(),
-        };
-        *spans = sorted;
-    }
-}
-
-/// A stretch of time cut into pixels.
-struct Pixels {
-    start: i64,
-    end: i64,
-    width: i64,
-}
-
-impl Pixels {
-    fn new(span: TimeRange, count: u32) -> Pixels {
-        let width = span.span().div_ceil(u64::from(count)).max(1);
-        Pixels {
-            start: span.start(),
-            end: span.end(),
-            width: i64::try_from(width).unwrap_or(i64::MAX),
+        let mut order: Vec<usize> = (0..self.start.len()).collect();
+        order.sort_by_key(|place| self.start[*place]);
+        let mut sorted = InterruptSpans::default();
+        for place in order {
+            let kind = std::mem::take(&mut self.kind[place]);
+            let (start, end) = (self.start[place], self.end[place]);
+            sorted.push(start, end, kind, self.image[place], self.busy[place]);
         }
+        *self = sorted;
     }
-
-    fn of(&self, time: i64) -> i64 {
-        time.saturating_sub(self.start) / self.width
-    }
-
-    fn start_of(&self, pixel: i64) -> i64 {
-        let offset = pixel.saturating_mul(self.width);
-        self.start.saturating_add(offset).min(self.end)
-    }
-}
-
-/// What is shown of a CPU for some time.
-struct Span {
-    start: i64,
-    end: i64,
-    key: u32,
-    busy: f32,
 }
 
 /// Rows that last, on CPUs.
@@ -275,15 +287,7 @@ struct Lasting<'a> {
     selection: Selection<'a>,
     starts: Arc<Measures>,
     ends: Arc<Measures>,
-    cpus: Arc<Measures>,
-    keys: Arc<Keys>,
-}
-
-/// The pixel that is being filled on a CPU: who was there how long.
-#[derive(Default)]
-struct Filling {
-    pixel: i64,
-    had: Vec<(u32, i64)>,
+    cpus: Arc<Keys>,
 }
 
 impl<'a> Lasting<'a> {
@@ -291,96 +295,182 @@ impl<'a> Lasting<'a> {
         ask: Ask<'a>,
         table: Table,
         span: TimeRange,
-        request: &LanesRequest,
-        key: &str,
-        without_idle: bool,
+        filter: &[Condition],
     ) -> Result<Lasting<'a>, ExploreError> {
         let table = ask.open(table.name())?;
-        let mut filter = Vec::new();
-        if without_idle {
-            filter.push(Condition {
-                column: "thread_id".to_owned(),
-                not_in: Some(vec![Some(0)]),
-                ..Condition::default()
-            });
-        }
-        if let Some(cpus) = &request.cpus {
-            filter.push(Condition {
-                column: "cpu".to_owned(),
-                within: Some(cpus.iter().map(|cpu| Some(i64::from(*cpu))).collect()),
-                ..Condition::default()
-            });
-        }
-        let selection = Selection::new(ask, &table, Within::Overlap, Some(span), &filter)?;
+        let selection = Selection::new(ask, &table, Within::Overlap, Some(span), filter)?;
         let intervals = ask.columns.intervals(&table, ask.cancel)?;
         let (starts, ends) = intervals.expect("a table whose rows last");
+        let cpus = ask.keys(&table, table.def.key("cpu")?)?;
         Ok(Lasting {
             starts,
             ends,
-            cpus: ask.columns.stored(&table, "cpu", ask.cancel)?,
-            keys: ask.keys(&table, table.def.key(key)?)?,
+            cpus,
             selection,
         })
     }
 
-    /// Gives each row as it was, with its place; or by CPU and pixel that key's rows which took
-    /// most of it.
-    fn each_span(
+    fn keys(&self, ask: Ask<'_>, name: &str) -> Result<Arc<Keys>, ExploreError> {
+        let table = &self.selection.table;
+        ask.keys(table, table.def.key(name)?)
+    }
+
+    /// Gives each row as it was: its CPU, its time within the stretch, and its place.
+    fn each(
         &self,
-        pixels: &Pixels,
-        exact: bool,
-        mut give: impl FnMut(u16, Span, Option<(usize, usize)>),
+        span: TimeRange,
+        mut give: impl FnMut(u16, (i64, i64), (usize, usize)),
     ) -> Result<(), ExploreError> {
-        let mut filling: BTreeMap<u16, Filling> = BTreeMap::new();
+        let numbers = self.numbers();
         for chunk in self.selection.chunks() {
             let (starts, ends) = (&self.starts.chunks[*chunk], &self.ends.chunks[*chunk]);
-            let (cpus, keys) = (&self.cpus.chunks[*chunk], &self.keys.chunks[*chunk]);
+            let cpus = &self.cpus.chunks[*chunk];
             self.selection.rows(*chunk)?.each(|row| {
-                let (start, end) = (starts[row].max(pixels.start), ends[row].min(pixels.end));
-                let Ok(cpu) = u16::try_from(cpus[row]) else {
-                    return;
-                };
-                if start > end {
-                    return;
-                }
-                if exact {
-                    let key = keys[row];
-                    let busy = 1.0;
-                    give(
-                        cpu,
-                        Span {
-                            start,
-                            end,
-                            key,
-                            busy,
-                        },
-                        Some((*chunk, row)),
-                    );
-                    return;
-                }
-                let filling = filling.entry(cpu).or_default();
-                // Rows of a CPU come by their ends; one that reaches further back counts where
-                // the last one was.
-                let last = pixels.of(end.saturating_sub(1).max(start));
-                let first = pixels
-                    .of(start)
-                    .max(filling.pixel)
-                    .min(last.max(filling.pixel));
-                for pixel in first..=last.max(first) {
-                    if pixel != filling.pixel {
-                        filling.finish(pixels, |span| give(cpu, span, None));
-                        filling.pixel = pixel;
-                    }
-                    let from = start.max(pixels.start_of(pixel));
-                    let to = end.min(pixels.start_of(pixel + 1));
-                    filling.add(keys[row], to.saturating_sub(from).max(0));
+                let time = (starts[row].max(span.start()), ends[row].min(span.end()));
+                if let Some(Some(cpu)) = numbers.get(cpus[row] as usize)
+                    && time.0 <= time.1
+                {
+                    give(*cpu, time, (*chunk, row));
                 }
             })?;
         }
-        for (cpu, mut filling) in filling {
-            filling.finish(pixels, |span| give(cpu, span, None));
+        Ok(())
+    }
+
+    /// The CPUs' numbers by their dense ids.
+    fn numbers(&self) -> Vec<Option<u16>> {
+        let names = &self.cpus.names;
+        let number = |dense: u32| u16::try_from(names.number(dense)?).ok();
+        (0..names.len() as u32).map(number).collect()
+    }
+
+    /// Gives by CPU and pixel the key that had most of it, and how much all had. Rows of a CPU must
+    /// not overlap; of those that do one that reaches further back counts from where the last was.
+    fn who_ran_longest(
+        &self,
+        pixels: &TimeBuckets,
+        keys: &Keys,
+        mut give: impl FnMut(u16, TimeRange, u32, f32),
+    ) -> Result<(), ExploreError> {
+        let range = pixels.range();
+        let numbers = self.numbers();
+        let mut filling: Vec<Filling> = vec![Filling::default(); numbers.len()];
+        for chunk in self.selection.chunks() {
+            let (starts, ends) = (&self.starts.chunks[*chunk], &self.ends.chunks[*chunk]);
+            let (cpus, keys) = (&self.cpus.chunks[*chunk], &keys.chunks[*chunk]);
+            self.selection.rows(*chunk)?.each(|row| {
+                let (mut start, end) = (starts[row].max(range.start()), ends[row].min(range.end()));
+                let Some(filling) = filling.get_mut(cpus[row] as usize) else {
+                    return;
+                };
+                let Some(cpu) = numbers[cpus[row] as usize] else {
+                    return;
+                };
+                start = start.max(filling.pixel.start());
+                while start < end {
+                    if !filling.pixel.contains(start) {
+                        filling.finish(|pixel, key, busy| give(cpu, pixel, key, busy));
+                        let Some(next) = pixels.index(start) else {
+                            return;
+                        };
+                        filling.pixel = pixels.bucket(next);
+                    }
+                    let until = end.min(filling.pixel.end());
+                    filling.add(keys[row], until.saturating_sub(start));
+                    start = until;
+                }
+            })?;
+        }
+        for (filling, cpu) in filling.iter_mut().zip(numbers) {
+            if let Some(cpu) = cpu {
+                filling.finish(|pixel, key, busy| give(cpu, pixel, key, busy));
+            }
         }
         Ok(())
+    }
+
+    /// Gives by CPU and pixel the kind of routine that had most of it. Routines nest.
+    fn what_ran_longest(
+        &self,
+        pixels: &TimeBuckets,
+        kinds: &Keys,
+        cpus: &mut BTreeMap<u16, CpuLane>,
+    ) -> Result<(), ExploreError> {
+        let all_kinds = kinds.bound() + 1;
+        let numbers = self.numbers();
+        let every = Lanes::every((numbers.len() as u32).saturating_mul(all_kinds));
+        let make = || Ok((Timeline::new(*pixels, every.clone())?, Vec::new()));
+        let add = |(timeline, ids): &mut (Timeline, Vec<u32>), chunk: usize, rows: &Rows<'_>| {
+            let pairs = self.cpus.chunks[chunk].iter().zip(&kinds.chunks[chunk]);
+            ids.clear();
+            ids.extend(pairs.map(|(cpu, kind)| match *cpu {
+                NULL_ID => NULL_ID,
+                cpu => cpu * all_kinds + (*kind).min(kinds.bound()),
+            }));
+            let intervals = Intervals {
+                starts: &self.starts.chunks[chunk],
+                ends: &self.ends.chunks[chunk],
+                keys: ids,
+            };
+            timeline.add_intervals(intervals, rows)?;
+            Ok(())
+        };
+        let (timeline, _) = self
+            .selection
+            .pass(make, add, |all, more| all.0.merge(&more.0))?;
+        // By CPU and pixel the kind that had most, and what all had.
+        let mut most: BTreeMap<(u16, usize), (u32, i64, i64)> = BTreeMap::new();
+        for series in timeline.finish(usize::MAX) {
+            let Lane::Id(id) = series.lane else {
+                continue;
+            };
+            let (cpu, kind) = (numbers[(id / all_kinds) as usize], id % all_kinds);
+            let Some(cpu) = cpu else {
+                continue;
+            };
+            for (pixel, had) in series.buckets.iter().enumerate() {
+                let had = had.sum().unwrap_or(0);
+                if had > 0 {
+                    let most = most.entry((cpu, pixel)).or_insert((kind, had, 0));
+                    if had > most.1 {
+                        (most.0, most.1) = (kind, had);
+                    }
+                    most.2 = most.2.saturating_add(had);
+                }
+            }
+        }
+        for ((cpu, pixel), (kind, _, all)) in most {
+            let pixel = pixels.bucket(pixel);
+            if let Some(lane) = cpus.get_mut(&cpu) {
+                let kind = kinds.names.label(kind).into_owned();
+                let busy = share(all, pixel);
+                lane.interrupts
+                    .push(pixel.start(), pixel.end(), kind, None, busy);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What part of a pixel some time is.
+fn share(ns: i64, pixel: TimeRange) -> f32 {
+    // What nests can have more than there is.
+    (ns as f32 / pixel.span().max(1) as f32).min(1.0)
+}
+
+/// The pixel that is being filled on a CPU: who was there how long.
+#[derive(Clone)]
+struct Filling {
+    pixel: TimeRange,
+    had: Vec<(u32, i64)>,
+}
+
+impl Default for Filling {
+    fn default() -> Filling {
+        Filling {
+            pixel: TimeRange::new(i64::MIN, i64::MIN),
+            had: Vec::new(),
+        }
     }
 }
 
@@ -392,29 +482,17 @@ impl Filling {
         }
     }
 
-    fn finish(&mut self, pixels: &Pixels, give: impl FnOnce(Span)) {
-        let longest = self
-            .had
-            .iter()
-            .copied()
-            .max_by_key(|(key, ns)| (*ns, std::cmp::Reverse(*key)));
-        let all = self
-            .had
-            .iter()
-            .fold(0, |all: i64, (_, ns)| all.saturating_add(*ns));
+    /// Gives the pixel, if anybody was there, and begins anew.
+    fn finish(&mut self, give: impl FnOnce(TimeRange, u32, f32)) {
+        let longest = self.had.iter().max_by_key(|(key, ns)| (*ns, Reverse(*key)));
+        if let Some((key, _)) = longest {
+            let all = self
+                .had
+                .iter()
+                .fold(0, |all: i64, (_, ns)| all.saturating_add(*ns));
+            give(self.pixel, *key, share(all, self.pixel));
+        }
         self.had.clear();
-        let Some((key, _)) = longest.filter(|_| all > 0) else {
-            return;
-        };
-        let (start, end) = (pixels.start_of(self.pixel), pixels.start_of(self.pixel + 1));
-        let width = end.saturating_sub(start).max(1);
-        give(Span {
-            start,
-            end,
-            key,
-            // Routines nest: together they can have more than there is.
-            busy: (all as f32 / width as f32).min(1.0),
-        });
     }
 }
 
@@ -430,14 +508,16 @@ fn wakes(
     let (readied, from) = (stored("readied_ns")?, stored("readying_cpu")?);
     let readiers = ask.keys(table, table.def.key("readying_thread")?)?;
     let dpcs = ask.keys(table, table.def.key("readied_by_dpc")?)?;
+    let numbers = runs.numbers();
     let mut wakes = Vec::new();
     for chunk in runs.selection.chunks() {
         let chunk = *chunk;
         runs.selection.rows(chunk)?.each(|row| {
             let at_ns = readied.chunks[chunk][row];
             let run_start_ns = runs.starts.chunks[chunk][row];
-            let cpus = (from.chunks[chunk][row], runs.cpus.chunks[chunk][row]);
-            let (Ok(from_cpu), Ok(to_cpu)) = (u16::try_from(cpus.0), u16::try_from(cpus.1)) else {
+            let to_cpu = numbers.get(runs.cpus.chunks[chunk][row] as usize);
+            let from_cpu = u16::try_from(from.chunks[chunk][row]);
+            let (Ok(from_cpu), Some(Some(to_cpu))) = (from_cpu, to_cpu) else {
                 return;
             };
             if at_ns == NULL || !span.contains(run_start_ns) || wakes.len() >= MOST_WAKES {
@@ -446,7 +526,7 @@ fn wakes(
             wakes.push(Wake {
                 from_cpu,
                 at_ns,
-                to_cpu,
+                to_cpu: *to_cpu,
                 run_start_ns,
                 readying_thread: readiers.names.id(readiers.chunks[chunk][row]),
                 by_dpc: dpcs.chunks[chunk][row] == 1,

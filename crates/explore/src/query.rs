@@ -24,8 +24,8 @@ impl ColumnDef {
             ),
             Source::Thread { row, id: None } => format!("thread_name({row})"),
             Source::Thread { row, id: Some(id) } => format!(
-                "CASE WHEN {row} IS NOT NULL THEN coalesce(concat(thread_name({row}), ' (', {id}, \
-                 ')'), CAST({id} AS VARCHAR)) WHEN {id} = 0 THEN 'idle' END"
+                "CASE WHEN {row} IS NOT NULL THEN coalesce(thread_name({row}) || ' (' || CAST({id} \
+                 AS VARCHAR) || ')', CAST({id} AS VARCHAR)) WHEN {id} = 0 THEN 'idle' END"
             ),
             Source::ThreadName(row) => format!("thread_name({row})"),
             Source::Module(row) => format!("module({row})"),

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
-use tables::Table;
 use views::{IdSet, NULL, Rows, TimeRange, rows_within};
 
 use crate::catalogue::{self, ColumnDef, ColumnKind};
@@ -65,11 +64,6 @@ impl<'a> Ask<'a> {
         let def = catalogue::table(name)?;
         let stored = self.trace.table(def.table, self.cancel)?;
         Ok(Opened { def, stored })
-    }
-
-    /// Opens a table.
-    pub(crate) fn open_table(&self, table: Table) -> Result<Opened, ExploreError> {
-        self.open(table.name())
     }
 
     pub(crate) fn keys(

@@ -1,11 +1,10 @@
 //! How much, per slice of time and group.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use views::{
-    Intervals, Lane, Lanes, NULL_ID, Rows, Series, Summary, TimeBuckets, TimeRange, Timeline,
-};
+use views::{Intervals, Lane, Lanes, NULL_ID, Rows, Series, Summary, TimeBuckets, Timeline};
 
 use crate::catalogue::ColumnDef;
 use crate::columns::{Keys, Measures, Opened};
@@ -207,8 +206,7 @@ pub(crate) fn answer(
         ones: vec![1; longest],
     };
     let buckets = TimeBuckets::new(span, request.buckets as usize);
-    let (lanes, others) = pass.lanes(span, function, request.first as usize)?;
-    let series = pass.run(buckets, &lanes)?.finish(usize::MAX);
+    let (series, others) = pass.series(buckets, function, request.first as usize)?;
     let unit = match &measured {
         Measured::Rows => "",
         Measured::Time(..) => "ns",
@@ -254,41 +252,59 @@ pub(crate) fn answer(
         let by_total = b.total.partial_cmp(&a.total);
         unknown(a)
             .cmp(&unknown(b))
-            .then(by_total.unwrap_or(std::cmp::Ordering::Equal))
+            .then(by_total.unwrap_or(Ordering::Equal))
     });
     Ok(answer)
 }
 
+/// Buckets and groups that are few enough to sum up all groups at once, though few are shown.
+const FEW_CELLS: usize = 1 << 17;
+
 impl Pass<'_, '_> {
-    /// The lanes of the groups of the greatest totals, and how many groups there are besides.
-    fn lanes(
+    /// The lines of the groups of the greatest totals, of all others and of the unknown; and how
+    /// many others there are.
+    fn series(
         &self,
-        span: TimeRange,
+        buckets: TimeBuckets,
         function: Function,
         first: usize,
-    ) -> Result<(Lanes, usize), ExploreError> {
+    ) -> Result<(Vec<Series>, usize), ExploreError> {
         let Some(keys) = self.keys else {
-            return Ok((Lanes::every(1), 0));
+            let all = self.run(buckets, &Lanes::every(1))?;
+            return Ok((all.finish(1), 0));
         };
-        let totals = self.run(TimeBuckets::new(span, 1), &Lanes::every(keys.bound()))?;
-        let mut totals: Vec<(u32, Option<Number>)> = totals
-            .finish(usize::MAX)
+        let every = Lanes::every(keys.bound());
+        if buckets.len() * (keys.bound() as usize + 1) <= FEW_CELLS {
+            let all = self.run(buckets, &every)?.finish(usize::MAX);
+            let shown = self.greatest(&all, function);
+            return Ok(rest_together(
+                all,
+                &shown[..first.min(shown.len())],
+                shown.len(),
+            ));
+        }
+        let totals = self.run(TimeBuckets::new(buckets.range(), 1), &every)?;
+        let shown = self.greatest(&totals.finish(usize::MAX), function);
+        let others = shown.len().saturating_sub(first);
+        let lanes = Lanes::of(&shown[..first.min(shown.len())], keys.bound());
+        Ok((self.run(buckets, &lanes)?.finish(usize::MAX), others))
+    }
+
+    /// The known groups, those of the greatest totals first.
+    fn greatest(&self, series: &[Series], function: Function) -> Vec<u32> {
+        let rank = |dense: &u32| self.keys.map_or(0, |keys| keys.names.rank(*dense));
+        let mut totals: Vec<(u32, Option<Number>)> = series
             .iter()
-            .filter_map(|series: &Series| match series.lane {
+            .filter_map(|series| match series.lane {
                 Lane::Id(dense) => Some((dense, function.of(&series.total))),
                 Lane::Other | Lane::Unknown => None,
             })
             .collect();
         totals.sort_by(|(a, of_a), (b, of_b)| {
-            let order = of_b.partial_cmp(of_a);
-            let rank = |dense: &u32| keys.names.rank(*dense);
-            order
-                .unwrap_or(std::cmp::Ordering::Equal)
-                .then_with(|| rank(a).cmp(&rank(b)))
+            let order = of_b.partial_cmp(of_a).unwrap_or(Ordering::Equal);
+            order.then_with(|| rank(a).cmp(&rank(b)))
         });
-        let others = totals.len().saturating_sub(first);
-        let shown: Vec<u32> = totals.iter().take(first).map(|(dense, _)| *dense).collect();
-        Ok((Lanes::of(&shown, keys.bound()), others))
+        totals.into_iter().map(|(dense, _)| dense).collect()
     }
 
     fn run(&self, buckets: TimeBuckets, lanes: &Lanes) -> Result<Timeline, ExploreError> {
@@ -317,6 +333,28 @@ impl Pass<'_, '_> {
         };
         self.selection.pass(make, add, |all, more| all.merge(&more))
     }
+}
+
+/// The lines of these groups and of the unknown, and all others as one; and how many others there
+/// are.
+fn rest_together(all: Vec<Series>, shown: &[u32], groups: usize) -> (Vec<Series>, usize) {
+    let is_other = |series: &Series| match series.lane {
+        Lane::Id(dense) => !shown.contains(&dense),
+        Lane::Other | Lane::Unknown => false,
+    };
+    let (others, mut lines): (Vec<Series>, Vec<Series>) = all.into_iter().partition(is_other);
+    let together = others.into_iter().reduce(|mut sum, series| {
+        sum.total.merge(&series.total);
+        for (bucket, more) in sum.buckets.iter_mut().zip(&series.buckets) {
+            bucket.merge(more);
+        }
+        sum
+    });
+    lines.extend(together.map(|series| Series {
+        lane: Lane::Other,
+        ..series
+    }));
+    (lines, groups - shown.len())
 }
 
 fn sql(
