@@ -299,6 +299,11 @@ impl Info {
         Ok(Info::new(trace, &Decoder::new(), facts, damage))
     }
 
+    /// What the headers of its files say, before any event is read: what events tell is not in it.
+    pub(crate) fn of_headers(trace: &Trace) -> Info {
+        Info::new(trace, &Decoder::new(), Facts::default(), Damage::default())
+    }
+
     /// Whether laglab's own model made the trace.
     pub(crate) fn is_simulated(&self) -> bool {
         let mut sessions = self.sessions.iter();

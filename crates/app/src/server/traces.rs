@@ -18,6 +18,9 @@ use crate::info::Info;
 use crate::symbolication::{SymbolOptions, Symbolication};
 use crate::watch::{Progress, Reached, Watch};
 
+/// Bytes of a trace that are read while the page waits: a tenth of a second.
+const QUICKLY_READ: u64 = 256 << 20;
+
 /// Views that are shown in a report.
 const MOST_VIEWS: usize = 32;
 
@@ -49,14 +52,16 @@ pub(super) struct TraceFacts {
     cpu: Option<String>,
     cpus: Option<u32>,
     start_utc: Option<String>,
-    /// From the first to the last event.
+    /// From the first to the last event; while those are not read, as long as the session lasted.
     duration_ns: Option<i64>,
-    /// The times of these.
+    /// From when to when that was.
     range: Option<[i64; 2]>,
-    events: u64,
+    events: Option<u64>,
     size_bytes: u64,
     /// What to know before trusting what is shown.
     warnings: Vec<String>,
+    /// Events were read. Until then only what headers say is known.
+    complete: bool,
 }
 
 /// A moment of a thread.
@@ -95,10 +100,11 @@ impl ServedTrace {
         }
     }
 
-    /// Makes what is sure to be asked for; what goes wrong is told to those who ask.
+    /// Makes what is sure to be asked for, what graphs show first; what goes wrong is told to those who
+    /// ask.
     pub(super) fn prepare(&self) {
-        let _ = self.info();
         let _ = self.tables.make(&html_report::tables());
+        let _ = self.info();
         let _ = self.findings();
     }
 
@@ -126,7 +132,14 @@ impl ServedTrace {
     }
 
     pub(super) fn facts(&self, id: usize) -> Result<TraceFacts, Refusal> {
-        let info = self.info()?;
+        let trace = self.tables.store.trace();
+        let is_quick = trace.size_bytes() <= QUICKLY_READ || trace.header().is_none();
+        let read = match is_quick {
+            true => Some(self.info()?),
+            false => self.info.known(),
+        };
+        let complete = read.is_some();
+        let info = read.unwrap_or_else(|| Arc::new(Info::of_headers(trace)));
         let system = &info.system;
         let model = [&system.manufacturer, &system.model];
         let model: Vec<&str> = model.into_iter().flatten().map(String::as_str).collect();
@@ -140,7 +153,14 @@ impl ServedTrace {
         }
         warnings.extend(self.tables.store.warning().map(str::to_owned));
         let extent = &info.trace;
-        let range = extent.first_event_ns.zip(extent.last_event_ns);
+        let lasted = info
+            .sessions
+            .iter()
+            .filter_map(|session| session.duration_ns);
+        let range = match complete {
+            true => extent.first_event_ns.zip(extent.last_event_ns),
+            false => lasted.max().map(|ns| (0, ns)),
+        };
         Ok(TraceFacts {
             id,
             name: self.name.clone(),
@@ -151,11 +171,12 @@ impl ServedTrace {
             cpu: system.cpu.clone(),
             cpus: info.cpus.stated,
             start_utc: extent.start.clone(),
-            duration_ns: extent.recorded_ns(),
+            duration_ns: range.map(|(first, last)| last.saturating_sub(first)),
             range: range.map(|(first, last)| [first, last]),
-            events: extent.events,
+            events: complete.then_some(extent.events),
             size_bytes: extent.size_bytes,
             warnings,
+            complete,
         })
     }
 
