@@ -493,7 +493,8 @@ fn of_many_runs_a_pixel_has_who_ran_longest() {
             for pixel in start / width..=end / width {
                 let ns = end.min((pixel + 1) * width) - start.max(pixel * width);
                 let had = had.entry((view.cpu[row], pixel)).or_default();
-                *had.entry(view.kind.get(row).unwrap().to_owned()).or_default() += ns;
+                *had.entry(view.kind.get(row).unwrap().to_owned())
+                    .or_default() += ns;
             }
         }
     }
@@ -503,7 +504,11 @@ fn of_many_runs_a_pixel_has_who_ran_longest() {
         for (place, start) in lane.interrupts.start.iter().enumerate() {
             let had = &had[&(lane.cpu, start / width)];
             let longest = had.values().max().unwrap();
-            assert_eq!(had[&lane.interrupts.kind[place]], *longest, "CPU {}", lane.cpu);
+            assert_eq!(
+                had[&lane.interrupts.kind[place]], *longest,
+                "CPU {}",
+                lane.cpu
+            );
             seen += 1;
         }
     }
