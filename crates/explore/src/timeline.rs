@@ -9,7 +9,7 @@ use views::{Intervals, Lane, Lanes, NULL_ID, Rows, Series, Summary, TimeBuckets,
 use crate::catalogue::ColumnDef;
 use crate::columns::{Keys, Measures, Opened};
 use crate::query;
-use crate::selection::{Ask, Selection, Within, bounded};
+use crate::selection::{Ask, Selection, Within, bounded, range_of};
 use crate::{Condition, ExploreError, Id, Number};
 
 /// Asks how much there was over time.
@@ -165,7 +165,7 @@ pub(crate) fn answer(
     bounded("first", request.first.into(), 0, MOST_SERIES)?;
     let def = crate::catalogue::table(&request.table)?;
     let key = request.by.as_deref().map(|by| def.key(by)).transpose()?;
-    let span = ask.span(request.range)?;
+    range_of(request.range)?;
     let measure = request.measure.as_deref().unwrap_or(ROWS);
     let number = match measure {
         ROWS | TIME => None,
@@ -178,6 +178,7 @@ pub(crate) fn answer(
         });
     }
     let table = ask.open(&request.table)?;
+    let span = ask.span(request.range, &table)?;
     let within = match measure {
         TIME => Within::Overlap,
         _ => Within::Moment,
