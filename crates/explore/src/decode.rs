@@ -77,6 +77,7 @@ pub(crate) fn keys(
             names.push(None);
             by_name(table, row, None, &names, cancel)
         }
+        Source::InView => Err(table.def.wrong(column, "cannot be grouped by")),
         Source::Function {
             image,
             address,

@@ -8,6 +8,7 @@ use views::{Intervals, Lane, Lanes, NULL_ID, Rows, Series, Summary, TimeBuckets,
 
 use crate::catalogue::ColumnDef;
 use crate::columns::{Keys, Measures, Opened};
+use crate::in_view::TIME;
 use crate::query;
 use crate::selection::{Ask, Selection, Within, bounded, range_of};
 use crate::{Condition, ExploreError, Id, Number};
@@ -108,8 +109,6 @@ pub(crate) const MOST_BUCKETS: u64 = 4000;
 pub(crate) const MOST_SERIES: u64 = 64;
 /// What the number of rows is called.
 pub(crate) const ROWS: &str = "rows";
-/// What the time that rows last is called.
-const TIME: &str = "time";
 
 impl Function {
     /// Its value of a summary; of nothing 0 where things are summed or counted.
