@@ -7,6 +7,7 @@ use serde::Serialize;
 use tables::{ColumnSchema, Table};
 
 use crate::ExploreError;
+use crate::in_view::TIME;
 
 /// A table that can be looked at.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -139,6 +140,8 @@ pub(crate) enum Source {
     ThreadName(&'static str),
     /// The module of an image's row.
     Module(&'static str),
+    /// How long rows last within the stretch of time that is looked at.
+    InView,
     /// The function at an address in an image.
     Function {
         image: &'static str,
@@ -210,6 +213,17 @@ impl TableDef {
                 is_life: offered.is_life,
             }
         });
+        if lasts.is_some() {
+            columns.push(ColumnDef {
+                name: TIME.to_owned(),
+                title: "Time in view".to_owned(),
+                about: "How long the row lasts within the stretch of time that is looked at."
+                    .to_owned(),
+                kind: ColumnKind::Measure,
+                unit: "ns",
+                source: Source::InView,
+            });
+        }
         TableDef {
             table: offered.table,
             title: offered.title,

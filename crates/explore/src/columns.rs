@@ -60,6 +60,12 @@ pub(crate) struct Opened {
     pub(crate) stored: StoredTable,
 }
 
+/// A column of a table, and as what it is decoded.
+type Key = (Table, &'static str, Role);
+
+/// When rows begin, and when they end.
+pub(crate) type Ends = (Arc<Measures>, Arc<Measures>);
+
 /// As what a column is decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Role {
@@ -81,7 +87,7 @@ enum Decoded {
 /// as long as the request.
 pub(crate) struct Columns {
     limit_bytes: usize,
-    slots: Mutex<FxHashMap<(Table, &'static str, Role), Arc<Slot>>>,
+    slots: Mutex<FxHashMap<Key, Arc<Slot>>>,
     /// Counts uses.
     clock: AtomicU64,
 }
@@ -155,7 +161,7 @@ impl Columns {
         &self,
         table: &Opened,
         cancel: &AtomicBool,
-    ) -> Result<Option<(Arc<Measures>, Arc<Measures>)>, ExploreError> {
+    ) -> Result<Option<Ends>, ExploreError> {
         let Some(lasts) = &table.def.lasts else {
             return Ok(None);
         };
@@ -184,7 +190,7 @@ impl Columns {
 
     fn get(
         &self,
-        key: (Table, &'static str, Role),
+        key: Key,
         decode: impl FnOnce() -> Result<Decoded, ExploreError>,
     ) -> Result<Decoded, ExploreError> {
         let slot = lock(&self.slots).entry(key).or_default().clone();
@@ -203,7 +209,7 @@ impl Columns {
     }
 
     /// Forgets the columns unused for longest until those left are few enough; never the newest.
-    fn shrink(&self, newest: (Table, &'static str, Role)) {
+    fn shrink(&self, newest: Key) {
         let mut slots = lock(&self.slots);
         let size = |slot: &Slot| slot.bytes.load(Ordering::Relaxed);
         let mut bytes: u64 = slots.values().map(|slot| size(slot)).sum();

@@ -77,6 +77,7 @@ pub(crate) fn keys(
             names.push(None);
             by_name(table, row, None, &names, cancel)
         }
+        Source::InView => Err(table.def.wrong(column, "cannot be grouped by")),
         Source::Function {
             image,
             address,
@@ -488,18 +489,20 @@ fn functions(
     let functions = trace.functions.as_deref();
     let mut texts: Vec<Part> = Vec::with_capacity(parts.len());
     for (ids, places) in parts {
-        check(cancel)?;
-        let of = |place: (Option<u32>, u64)| -> Box<str> {
-            let label = named.entry(place).or_insert_with(|| {
-                let symbol = identities.symbol(functions, place.0, place.1);
+        let mut labels = Vec::with_capacity(places.len());
+        for (image, address) in places {
+            // Naming the first address of a module can mean to look for its symbols.
+            check(cancel)?;
+            let label = named.entry((image, address)).or_insert_with(|| {
+                let symbol = identities.symbol(functions, image, address);
                 match offset {
                     true => symbol.into(),
                     false => without_offset(&symbol).into(),
                 }
             });
-            label.clone()
-        };
-        texts.push((ids, places.into_iter().map(of).collect()));
+            labels.push(label.clone());
+        }
+        texts.push((ids, labels));
     }
     Ok(joined(texts))
 }

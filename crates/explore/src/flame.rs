@@ -179,7 +179,7 @@ fn union(first: &CallTree, second: Option<&CallTree>) -> Union {
     let trees = [Some(first), second];
     let children: Vec<Vec<Vec<u32>>> = trees
         .iter()
-        .map(|tree| tree.map_or_else(Vec::new, |tree| children(tree)))
+        .map(|tree| tree.map_or_else(Vec::new, children))
         .collect();
     let node = |tree: usize, place: u32| -> &CallNode {
         &trees[tree].expect("a tree with nodes").nodes[place as usize]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use views::{HeatMap, Rows, TimeBuckets};
 
 use crate::classes::{Classes, MOST_CLASSES};
-use crate::selection::{Ask, Selection, Within, bounded};
+use crate::selection::{Ask, Selection, Within, bounded, range_of};
 use crate::timeline::MOST_BUCKETS;
 use crate::{Condition, ExploreError, query};
 
@@ -62,8 +62,9 @@ pub(crate) fn answer(ask: Ask<'_>, request: &HeatRequest) -> Result<HeatAnswer, 
     bounded("rows", request.rows.into(), 1, MOST_CLASSES)?;
     let def = crate::catalogue::table(&request.table)?;
     let column = def.number(&request.value)?;
-    let span = ask.span(request.range)?;
+    range_of(request.range)?;
     let table = ask.open(&request.table)?;
+    let span = ask.span(request.range, &table)?;
     let selection = Selection::new(ask, &table, Within::Moment, Some(span), &request.filter)?;
     let times = ask.columns.times(&table, ask.cancel)?;
     let numbers = ask.measures(&table, column)?;

@@ -9,7 +9,7 @@ use tables::Table;
 use views::{Intervals, Lane, Lanes, NULL, NULL_ID, Rows, TimeBuckets, TimeRange, Timeline};
 
 use crate::columns::{Keys, Measures};
-use crate::selection::{Ask, Selection, Within, bounded};
+use crate::selection::{Ask, Selection, Within, bounded, range_of};
 use crate::timeline::MOST_BUCKETS;
 use crate::{Condition, ExploreError, Id};
 
@@ -134,7 +134,8 @@ pub(crate) fn answer(ask: Ask<'_>, request: &LanesRequest) -> Result<LanesAnswer
     if let Some(cpus) = &request.cpus {
         bounded("cpus", cpus.len() as u64, 0, MOST_CPUS as u64)?;
     }
-    let span = ask.span(request.range)?;
+    range_of(request.range)?;
+    let span = ask.span(request.range, &ask.open(Table::CpuRuns.name())?)?;
     let filter = of_cpus(request);
     let runs = Lasting::read(
         ask,

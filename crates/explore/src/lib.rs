@@ -35,6 +35,7 @@
 
 #![forbid(unsafe_code)]
 
+mod aggregates;
 mod butterfly;
 mod catalogue;
 mod classes;
@@ -46,6 +47,7 @@ mod filter;
 mod flame;
 mod heat;
 mod histogram;
+mod in_view;
 mod lanes;
 mod names;
 mod overview;
@@ -53,6 +55,7 @@ mod pivot;
 mod presets;
 mod query;
 mod rows;
+mod same;
 mod selection;
 mod stacks;
 mod timeline;

@@ -1,15 +1,18 @@
 //! The groups of one level, summed up and sorted.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
-use views::{Aggregate, Group, NULL_ID, Order, Pivot, PivotSpec, Rows};
+use views::{Aggregate, Group, NULL_ID, Order, Pivot, PivotSpec, Rows, TimeRange};
 
-use crate::catalogue::{ColumnDef, ColumnKind, TableDef};
-use crate::columns::{Keys, Measures};
+use crate::aggregates::{Aggregates, Wanted};
+use crate::catalogue::{ColumnDef, Source};
+use crate::columns::{Keys, Measures, Opened};
+use crate::in_view::InView;
 use crate::names::Names;
+use crate::same::Same;
 use crate::selection::{Ask, Selection, Within, bounded, range_of};
 use crate::timeline::ROWS;
 use crate::{Condition, ExploreError, Id, Number, Value, query};
@@ -98,165 +101,34 @@ const MOST_COLUMNS: u64 = 64;
 /// The groups themselves, in a sort.
 const KEY: &str = "key";
 
-/// An aggregate of a request.
-enum Wanted {
-    /// Of a number, by its place among the measures.
-    Number(Aggregate),
-    /// What all rows of a group have of a key, by its place among the keys looked at.
-    Same(usize),
+/// Where numbers that are summed up come from.
+enum Summed {
+    Column(Arc<Measures>),
+    InView(InView),
 }
 
-/// The aggregates of a request.
-#[derive(Default)]
-struct Aggregates {
-    wanted: Vec<Wanted>,
-    /// Columns summed up, each once.
-    measures: Vec<&'static ColumnDef>,
-    /// Keys of which is told what all rows have, each once.
-    same: Vec<&'static ColumnDef>,
-    percentiles: bool,
-}
-
-impl Aggregates {
-    fn parse(def: &'static TableDef, texts: &[String]) -> Result<Aggregates, ExploreError> {
-        let mut all = Aggregates::default();
-        for text in texts {
-            let wanted = all.add(def, text)?;
-            all.wanted.push(wanted);
-        }
-        Ok(all)
-    }
-
-    fn add(&mut self, def: &'static TableDef, text: &str) -> Result<Wanted, ExploreError> {
-        if text == ROWS {
-            return Ok(Wanted::Number(Aggregate::Rows));
-        }
-        let Some((name, function)) = text.split_once(':') else {
-            let key = def.key(text)?;
-            return Ok(Wanted::Same(place(&mut self.same, key)));
+impl Summed {
+    fn new(
+        ask: Ask<'_>,
+        table: &Opened,
+        column: &'static ColumnDef,
+        span: TimeRange,
+    ) -> Result<Summed, ExploreError> {
+        let in_view = match column.source {
+            Source::InView => InView::new(ask, table, span)?,
+            _ => None,
         };
-        let column = match def.column(name)? {
-            // How often something happened is known of times too.
-            column if column.kind == ColumnKind::Time && column.is_number() => column,
-            _ => def.number(name)?,
-        };
-        let measure = place(&mut self.measures, column);
-        let aggregate = match function {
-            "sum" => Aggregate::Sum(measure),
-            "count" => Aggregate::Count(measure),
-            "mean" => Aggregate::Mean(measure),
-            "min" => Aggregate::Min(measure),
-            "max" => Aggregate::Max(measure),
-            percentile => {
-                self.percentiles = true;
-                Aggregate::Percentile(measure, share(percentile)?)
-            }
-        };
-        Ok(Wanted::Number(aggregate))
+        Ok(match in_view {
+            Some(in_view) => Summed::InView(in_view),
+            None => Summed::Column(ask.measures(table, column)?),
+        })
     }
 
-    /// The aggregate as SQL.
-    fn sql(&self, wanted: &Wanted) -> String {
-        let of = |measure: usize| query::number(self.measures[measure]);
-        match wanted {
-            Wanted::Number(Aggregate::Rows) => "count(*)".to_owned(),
-            Wanted::Number(Aggregate::Count(measure)) => format!("count({})", of(*measure)),
-            Wanted::Number(Aggregate::Sum(measure)) => format!("sum({})", of(*measure)),
-            Wanted::Number(Aggregate::Mean(measure)) => format!("avg({})", of(*measure)),
-            Wanted::Number(Aggregate::Min(measure)) => format!("min({})", of(*measure)),
-            Wanted::Number(Aggregate::Max(measure)) => format!("max({})", of(*measure)),
-            Wanted::Number(Aggregate::Percentile(measure, share)) => {
-                let of = of(*measure);
-                format!(
-                    "array_element(array_agg({of} ORDER BY {of}) FILTER (WHERE {of} IS NOT NULL), \
-                     greatest(1, CAST(ceil({share} * count({of})) AS BIGINT)))"
-                )
-            }
-            Wanted::Same(key) => {
-                let of = self.same[*key].sql();
-                format!(
-                    "CASE WHEN count({of}) = count(*) AND count(DISTINCT {of}) = 1 THEN \
-                     CAST(min({of}) AS VARCHAR) WHEN count({of}) > 0 THEN concat(count(DISTINCT \
-                     {of}) + CASE WHEN count({of}) < count(*) THEN 1 ELSE 0 END, ' different') END"
-                )
-            }
+    fn chunk(&self, chunk: usize) -> Cow<'_, [i64]> {
+        match self {
+            Summed::Column(numbers) => Cow::Borrowed(&numbers.chunks[chunk]),
+            Summed::InView(in_view) => Cow::Owned(in_view.chunk(chunk)),
         }
-    }
-}
-
-fn place(columns: &mut Vec<&'static ColumnDef>, column: &'static ColumnDef) -> usize {
-    let known = columns
-        .iter()
-        .position(|known| std::ptr::eq(*known, column));
-    known.unwrap_or_else(|| {
-        columns.push(column);
-        columns.len() - 1
-    })
-}
-
-fn share(percentile: &str) -> Result<f64, ExploreError> {
-    match percentile {
-        "p50" => Ok(0.5),
-        "p90" => Ok(0.9),
-        "p95" => Ok(0.95),
-        "p99" => Ok(0.99),
-        "p999" => Ok(0.999),
-        _ => Err(ExploreError::OutOfBounds {
-            field: "aggregates",
-            needed:
-                "must be `rows`, the name of a key, or COLUMN:FUNCTION with one of sum, count, \
-                     mean, min, max, p50, p90, p95, p99, p999"
-                    .to_owned(),
-        }),
-    }
-}
-
-/// What all rows of each group have of a key, as far as they were seen.
-#[derive(Clone)]
-struct Same {
-    /// By group: nothing yet, one id, or several.
-    first: Vec<Option<u32>>,
-    /// Groups of several ids, with each.
-    several: FxHashSet<(u32, u32)>,
-}
-
-impl Same {
-    fn new(groups: usize) -> Same {
-        Same {
-            first: vec![None; groups],
-            several: FxHashSet::default(),
-        }
-    }
-
-    #[inline]
-    fn add(&mut self, group: u32, id: u32) {
-        match &mut self.first[group as usize] {
-            None => self.first[group as usize] = Some(id),
-            Some(first) if *first == id => {}
-            Some(_) => {
-                self.several.insert((group, id));
-            }
-        }
-    }
-
-    fn merge(&mut self, other: Same) {
-        for (group, first) in (0..).zip(&other.first) {
-            if let Some(id) = first {
-                self.add(group, *id);
-            }
-        }
-        for (group, id) in other.several {
-            self.add(group, id);
-        }
-    }
-
-    /// By group how many ids there are besides the first.
-    fn more(&self) -> Vec<u32> {
-        let mut more = vec![0; self.first.len()];
-        for (group, _) in &self.several {
-            more[*group as usize] += 1;
-        }
-        more
     }
 }
 
@@ -293,10 +165,11 @@ pub(crate) fn answer(ask: Ask<'_>, request: &PivotRequest) -> Result<PivotAnswer
         columns.iter().map(|key| ask.keys(&table, key)).collect()
     };
     let (key_columns, same_columns) = (decoded(keys)?, decoded(&aggregates.same)?);
-    let measures: Result<Vec<Arc<Measures>>, ExploreError> = aggregates
+    let span = ask.span(request.range, &table)?;
+    let measures: Result<Vec<Summed>, ExploreError> = aggregates
         .measures
         .iter()
-        .map(|column| ask.measures(&table, column))
+        .map(|column| Summed::new(ask, &table, column, span))
         .collect();
     let measures = measures?;
     let opened = key_columns.iter().zip(&request.path);
@@ -341,10 +214,9 @@ pub(crate) fn answer(ask: Ask<'_>, request: &PivotRequest) -> Result<PivotAnswer
         if keys.is_empty() {
             keys.push(&zeros);
         }
-        let numbers: Vec<&[i64]> = measures
-            .iter()
-            .map(|numbers| numbers.chunks[chunk].as_slice())
-            .collect();
+        let numbers: Vec<Cow<'_, [i64]>> =
+            measures.iter().map(|summed| summed.chunk(chunk)).collect();
+        let numbers: Vec<&[i64]> = numbers.iter().map(AsRef::as_ref).collect();
         seen.groups.add(&keys, &numbers, rows)?;
         if let Some(all) = &mut seen.all {
             all.add(&keys, &numbers, rows)?;
@@ -455,18 +327,15 @@ pub(crate) fn answer(ask: Ask<'_>, request: &PivotRequest) -> Result<PivotAnswer
             })
             .collect(),
         exact,
-        sql: sql(request, &selection, keys, &key_columns, &aggregates, &sort),
+        sql: sql(
+            request,
+            &selection,
+            keys,
+            &key_columns,
+            (&aggregates, span),
+            &sort,
+        ),
     })
-}
-
-/// # Errors
-/// If one of them is no aggregate of the table.
-#[cfg(test)]
-pub(crate) fn check_aggregates(
-    def: &'static TableDef,
-    aggregates: &[String],
-) -> Result<(), ExploreError> {
-    Aggregates::parse(def, aggregates).map(drop)
 }
 
 /// How groups are sorted.
@@ -563,7 +432,7 @@ fn sql(
     selection: &Selection<'_>,
     keys: &[&'static ColumnDef],
     decoded: &[Arc<Keys>],
-    aggregates: &Aggregates,
+    (aggregates, span): (&Aggregates, TimeRange),
     sort: &Sorting,
 ) -> String {
     let mut conditions = selection.sql.clone();
@@ -581,7 +450,7 @@ fn sql(
         if text != ROWS {
             columns.push(format!(
                 "{} AS {}",
-                aggregates.sql(wanted),
+                aggregates.sql(wanted, selection.table.def, span),
                 query::quoted(text)
             ));
         }

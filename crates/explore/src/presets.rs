@@ -44,7 +44,7 @@ mod tests {
                 def.key(key)
                     .unwrap_or_else(|error| panic!("{name}: {error}"));
             }
-            crate::pivot::check_aggregates(def, &aggregates[1..])
+            crate::aggregates::Aggregates::parse(def, &aggregates[1..])
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
             let sort = view.sort.as_ref().map(|sort| &sort.column);
             assert!(sort.is_none_or(|sort| aggregates.contains(sort)), "{name}");

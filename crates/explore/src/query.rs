@@ -29,6 +29,8 @@ impl ColumnDef {
             ),
             Source::ThreadName(row) => format!("thread_name({row})"),
             Source::Module(row) => format!("module({row})"),
+            // Only with a stretch of time it means something.
+            Source::InView => self.name.clone(),
             Source::Function {
                 image,
                 address,
@@ -277,5 +279,39 @@ pub(crate) fn number(column: &ColumnDef) -> String {
     match column.kind {
         ColumnKind::Key => column.number().unwrap_or(&column.name).to_owned(),
         _ => column.sql(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue;
+
+    #[test]
+    fn text_of_a_trace_stays_text() {
+        assert_eq!(literal("it's"), "'it''s'");
+        assert_eq!(quoted("a\"; DROP"), "\"a\"\"; DROP\"");
+        assert_eq!(quoted("cpu_ns"), "cpu_ns");
+        let path = catalogue::table("disk_io").unwrap().column("path").unwrap();
+        let hostile = "x') OR 1 = 1 --".to_owned();
+        assert_eq!(is_label(path, &[hostile]), "path IN ('x'') OR 1 = 1 --')");
+        assert_eq!(
+            contains(path, "O'Neil"),
+            "strpos(lower(CAST(path AS VARCHAR)), 'o''neil') > 0"
+        );
+    }
+
+    #[test]
+    fn what_has_no_length_is_where_it_is() {
+        let interrupts = catalogue::table("interrupts").unwrap();
+        let range = TimeRange::new(10, 20);
+        assert_eq!(
+            super::within(interrupts, Within::Overlap, range),
+            "coalesce(start_ns, end_ns) < 20 AND end_ns > 10"
+        );
+        assert_eq!(
+            super::within(interrupts, Within::Moment, range),
+            "end_ns >= 10 AND end_ns < 20"
+        );
     }
 }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use serde::{Deserialize, Serialize};
-use views::{NULL, NULL_ID, Rows};
+use views::{NULL, NULL_ID, Rows, TimeRange};
 
 use crate::catalogue::{ColumnDef, Source};
 use crate::columns::{Keys, Measures, Opened};
+use crate::in_view::InView;
 use crate::selection::{Ask, Selection, Within, bounded, range_of};
 use crate::{ColumnKind, Condition, ExploreError, Number, Sort, Value, query};
 
@@ -96,6 +97,7 @@ pub(crate) fn answer(ask: Ask<'_>, request: &RowsRequest) -> Result<RowsAnswer, 
     let range = range_of(request.range)?;
     let table = ask.open(&request.table)?;
     let selection = Selection::new(ask, &table, Within::Overlap, range, &request.filter)?;
+    let span = ask.span(request.range, &table)?;
     let offset = usize::try_from(request.offset).unwrap_or(usize::MAX);
     let (rows, places) = match sort {
         None => in_order(&selection, offset, request.first as usize)?,
@@ -109,7 +111,10 @@ pub(crate) fn answer(ask: Ask<'_>, request: &RowsRequest) -> Result<RowsAnswer, 
     };
     let mut values = vec![Vec::with_capacity(columns.len()); places.len()];
     for column in &columns {
-        let cells = cells(ask, &table, column, &places)?;
+        let cells = match column.source {
+            Source::InView => in_view(ask, &table, span, &places)?,
+            _ => cells(ask, &table, column, &places)?,
+        };
         for (row, cell) in values.iter_mut().zip(cells) {
             row.push(cell);
         }
@@ -124,7 +129,7 @@ pub(crate) fn answer(ask: Ask<'_>, request: &RowsRequest) -> Result<RowsAnswer, 
         rows,
         columns: shown.collect(),
         values,
-        sql: sql(request, &selection, &columns, sort),
+        sql: sql(request, &selection, &columns, span, sort),
     })
 }
 
@@ -217,6 +222,21 @@ fn sorted(
     Ok((count, places.collect()))
 }
 
+/// How long the rows at some places last within a stretch of time.
+fn in_view(
+    ask: Ask<'_>,
+    table: &Opened,
+    span: TimeRange,
+    places: &[Place],
+) -> Result<Vec<Value>, ExploreError> {
+    let in_view = InView::new(ask, table, span)?;
+    let cell = |(chunk, row): &Place| {
+        let ns = in_view.as_ref().map(|in_view| in_view.of(*chunk, *row));
+        Value::from(ns.map(Number::Integer))
+    };
+    Ok(places.iter().map(cell).collect())
+}
+
 /// The cells of a column at some places.
 fn cells(
     ask: Ask<'_>,
@@ -280,10 +300,15 @@ fn sql(
     request: &RowsRequest,
     selection: &Selection<'_>,
     columns: &[&'static ColumnDef],
+    span: TimeRange,
     sort: Option<(&'static ColumnDef, bool)>,
 ) -> String {
-    let shown: Vec<String> = columns.iter().map(|column| column.named()).collect();
     let table = selection.table.def;
+    let shown = columns.iter().map(|column| match column.source {
+        Source::InView => format!("{} AS {}", InView::sql(table, span), column.name),
+        _ => column.named(),
+    });
+    let shown: Vec<String> = shown.collect();
     let mut order = Vec::new();
     if let Some((column, descending)) = sort {
         let direction = if descending { "DESC" } else { "ASC" };

@@ -82,15 +82,25 @@ impl<'a> Ask<'a> {
         self.columns.measures(table, column, self.cancel)
     }
 
-    /// The stretch of time of a request, or all of the trace.
-    pub(crate) fn span(&self, range: Option<[i64; 2]>) -> Result<TimeRange, ExploreError> {
-        match range_of(range)? {
-            Some(range) => Ok(range),
-            None => {
-                let (start, end) = tables::span_of(self.trace.store.trace());
-                Ok(TimeRange::new(start, end.saturating_add(1)))
-            }
+    /// The stretch of time of a request, or all of the trace and of the table.
+    pub(crate) fn span(
+        &self,
+        range: Option<[i64; 2]>,
+        table: &Opened,
+    ) -> Result<TimeRange, ExploreError> {
+        if let Some(range) = range_of(range)? {
+            return Ok(range);
         }
+        let (start, end) = tables::span_of(self.trace.store.trace());
+        let chunks = table.stored.chunks();
+        let (first, last) = match (chunks.first(), chunks.last()) {
+            (Some(first), Some(last)) => (first.first, last.last),
+            _ => (start, end),
+        };
+        // Captured packets can be all that there is, and are where UTC has them.
+        let is_captured = end == start;
+        let start = if is_captured { first } else { start };
+        Ok(TimeRange::new(start, end.max(last).saturating_add(1)))
     }
 }
 

@@ -246,12 +246,12 @@ impl Frames {
         let mut frames: Vec<u32> = Vec::new();
         let mut read: Option<(usize, arrow_array::RecordBatch)> = None;
         for (stack, process) in stacks {
+            check(ask.cancel)?;
             let id = i64::from(*stack);
             let chunks = table.chunks();
             let chunk = chunks.partition_point(|chunk| chunk.last < id);
             if chunk < chunks.len() {
                 if read.as_ref().is_none_or(|(number, _)| *number != chunk) {
-                    check(ask.cancel)?;
                     read = Some((chunk, table.read(chunk, &["stack_id", "addresses"])?));
                 }
                 if let Some((_, batch)) = &read {

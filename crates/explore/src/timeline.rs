@@ -8,8 +8,9 @@ use views::{Intervals, Lane, Lanes, NULL_ID, Rows, Series, Summary, TimeBuckets,
 
 use crate::catalogue::ColumnDef;
 use crate::columns::{Keys, Measures, Opened};
+use crate::in_view::TIME;
 use crate::query;
-use crate::selection::{Ask, Selection, Within, bounded};
+use crate::selection::{Ask, Selection, Within, bounded, range_of};
 use crate::{Condition, ExploreError, Id, Number};
 
 /// Asks how much there was over time.
@@ -108,8 +109,6 @@ pub(crate) const MOST_BUCKETS: u64 = 4000;
 pub(crate) const MOST_SERIES: u64 = 64;
 /// What the number of rows is called.
 pub(crate) const ROWS: &str = "rows";
-/// What the time that rows last is called.
-const TIME: &str = "time";
 
 impl Function {
     /// Its value of a summary; of nothing 0 where things are summed or counted.
@@ -165,7 +164,7 @@ pub(crate) fn answer(
     bounded("first", request.first.into(), 0, MOST_SERIES)?;
     let def = crate::catalogue::table(&request.table)?;
     let key = request.by.as_deref().map(|by| def.key(by)).transpose()?;
-    let span = ask.span(request.range)?;
+    range_of(request.range)?;
     let measure = request.measure.as_deref().unwrap_or(ROWS);
     let number = match measure {
         ROWS | TIME => None,
@@ -178,6 +177,7 @@ pub(crate) fn answer(
         });
     }
     let table = ask.open(&request.table)?;
+    let span = ask.span(request.range, &table)?;
     let within = match measure {
         TIME => Within::Overlap,
         _ => Within::Moment,

@@ -274,6 +274,41 @@ fn groups_under_a_path_are_summed_up_and_sorted() {
 }
 
 #[test]
+fn time_in_view_is_cut_to_the_range() {
+    let explored = Explored::busy();
+    let runs = runs(explored);
+    let (from, to) = middle(&runs);
+    let pivot = request(json!({
+        "table": "cpu_runs", "keys": ["cpu"], "aggregates": ["time:sum", "time:max"],
+        "range": [from, to], "first": 1000,
+    }));
+    let answer = explored.explorer.pivot(&pivot, &GO_ON).unwrap();
+    assert!(answer.groups.len() > 3);
+    for cpu in &answer.groups {
+        let of_cpu = runs.iter().filter(|run| cpu.id == Some(run.cpu.into()));
+        let had = of_cpu.map(|run| (run.end.min(to) - run.start.max(from)).max(0));
+        let had: Vec<i64> = had.collect();
+        let expected = [had.iter().sum(), *had.iter().max().unwrap()];
+        assert_eq!(cpu.values, expected.map(value), "CPU {}", cpu.label);
+        assert!(expected[0] <= to - from);
+    }
+    let rows = request(json!({
+        "table": "cpu_runs", "columns": ["start_ns", "end_ns", "time"], "range": [from, to],
+        "first": 50,
+    }));
+    let rows = explored.explorer.rows(&rows, &GO_ON).unwrap();
+    let inside = runs
+        .iter()
+        .filter(|run| run.start < to && run.end > from)
+        .take(50);
+    let expected = inside.map(|run| {
+        let time = run.end.min(to) - run.start.max(from);
+        [run.start, run.end, time].map(value).to_vec()
+    });
+    assert_eq!(rows.values, expected.collect::<Vec<_>>());
+}
+
+#[test]
 fn groups_come_in_pages_and_are_searched() {
     let explored = Explored::busy();
     let ask = |more: serde_json::Value| {
@@ -493,7 +528,8 @@ fn of_many_runs_a_pixel_has_who_ran_longest() {
             for pixel in start / width..=end / width {
                 let ns = end.min((pixel + 1) * width) - start.max(pixel * width);
                 let had = had.entry((view.cpu[row], pixel)).or_default();
-                *had.entry(view.kind.get(row).unwrap().to_owned()).or_default() += ns;
+                *had.entry(view.kind.get(row).unwrap().to_owned())
+                    .or_default() += ns;
             }
         }
     }
@@ -503,7 +539,11 @@ fn of_many_runs_a_pixel_has_who_ran_longest() {
         for (place, start) in lane.interrupts.start.iter().enumerate() {
             let had = &had[&(lane.cpu, start / width)];
             let longest = had.values().max().unwrap();
-            assert_eq!(had[&lane.interrupts.kind[place]], *longest, "CPU {}", lane.cpu);
+            assert_eq!(
+                had[&lane.interrupts.kind[place]], *longest,
+                "CPU {}",
+                lane.cpu
+            );
             seen += 1;
         }
     }
