@@ -127,7 +127,7 @@ impl ServedTrace {
             let trace = self.tables.store.trace();
             let watch = Watch::new("reading", trace.size_bytes());
             let watch = watch.told_to(Arc::clone(&self.progress));
-            Info::read(trace, &watch).map_err(|_| Refusal::unwanted())
+            apart(|| Info::read(trace, &watch)).map_err(|_| Refusal::unwanted())
         })
     }
 
@@ -209,12 +209,10 @@ impl ServedTrace {
     fn explained(&self) -> Result<Arc<Explained>, Refusal> {
         self.explained.get(|| {
             let (info, symbols) = (self.info()?, self.symbols()?);
-            Ok(Explained::known(
-                &self.tables,
-                info,
-                Asked::default(),
-                &symbols,
-            )?)
+            let asked = Asked::default();
+            Ok(apart(|| {
+                Explained::known(&self.tables, info, asked, &symbols)
+            })?)
         })
     }
 
@@ -287,5 +285,14 @@ impl ServedTrace {
             name: self.name.clone(),
             store: Arc::clone(&self.tables.store),
         }
+    }
+}
+
+/// Does what takes long on threads of its own: on those that all share, what a view asks would wait
+/// until it is done.
+fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    match rayon::ThreadPoolBuilder::new().build() {
+        Ok(pool) => pool.install(work),
+        Err(_) => work(),
     }
 }
