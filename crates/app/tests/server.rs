@@ -408,33 +408,27 @@ fn a_report_is_a_page_of_its_own() {
 
 #[test]
 fn scenarios_are_opened_by_name() {
-    let mut served = Served::open(&["healthy"]);
-    assert!(
-        served.said.contains("healthy.etl, simulated"),
-        "{}",
-        served.said
-    );
-    let session = served.get("api/session");
-    assert_eq!(session["traces"][0]["simulated"], true);
-    let trace = session["traces"][0]["files"][0]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    assert_eq!(served.get("api/progress")["done"].is_u64(), true);
-    #[cfg(unix)]
-    {
-        assert!(served.interrupt(), "Ctrl-C ends it well");
-        assert!(
-            !std::path::Path::new(&trace).exists(),
-            "{trace} is left behind"
-        );
-    }
-    let _ = (&mut served, trace);
+    let served = Served::open(&["healthy"]);
+    let said = &served.said;
+    assert!(said.contains("healthy.etl, simulated"), "{said}");
+    assert_eq!(served.get("api/session")["traces"][0]["simulated"], true);
+    assert!(served.get("api/progress")["done"].is_u64());
 
     let refused = program::laglab(&["open", "no-such-scenario", "--no-browser"]);
     assert_eq!(refused.status.code(), Some(2));
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(said.contains("neither a file nor a scenario"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_it_and_leaves_nothing_behind() {
+    let mut served = Served::open(&["healthy"]);
+    let session = served.get("api/session");
+    let trace = session["traces"][0]["files"][0].as_str().unwrap();
+    assert!(std::path::Path::new(trace).exists(), "{trace}");
+    assert!(served.interrupt(), "it ends well");
+    assert!(!std::path::Path::new(trace).exists(), "{trace}");
 }
 
 #[test]
