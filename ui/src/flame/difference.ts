@@ -20,9 +20,9 @@ export function greatest(differences: Float64Array): number {
   return greatest;
 }
 
-/** A difference of shares, in percent points: `▲ 3.2 %`, `▼ 0.5 %`. */
+/** A difference of shares, in percentage points: `▲ 3.2 pp`, `▼ 0.50 pp`. */
 export function changed(difference: number): string {
   const points = Math.abs(difference * 100);
   if (points < 0.005) return "no change";
-  return `${difference > 0 ? "▲" : "▼"} ${points.toFixed(points < 0.995 ? 2 : 1)} %`;
+  return `${difference > 0 ? "▲" : "▼"} ${points.toFixed(points < 0.995 ? 2 : 1)} pp`;
 }

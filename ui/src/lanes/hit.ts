@@ -79,7 +79,7 @@ function busy(answer: LanesAnswer, share: number): [string, string][] {
   return answer.exact ? [] : [["busy", percent(share)]];
 }
 
-const KINDS: Record<string, string> = {
+const KINDS = new Map(Object.entries({
   dpc: "DPC",
   threaded_dpc: "threaded DPC",
   timer_dpc: "timer DPC",
@@ -87,9 +87,9 @@ const KINDS: Record<string, string> = {
   isr: "ISR",
   msi: "ISR (MSI)",
   passive_isr: "passive ISR",
-};
+}));
 
 /** A kind of interrupt, as people write it. */
-export function kindOf(kind: string | undefined): string {
-  return KINDS[kind ?? ""] ?? kind ?? "interrupt";
+export function kindOf(kind: string): string {
+  return KINDS.get(kind) ?? kind;
 }

@@ -4,7 +4,7 @@ import type { Range } from "../api/types";
 import type { LanesAnswer, Wake } from "./answer";
 
 /** More arrows than this say nothing. */
-const FEW = 150;
+const FEW = 80;
 
 /** The wakes to draw in a range: none if there are too many, and then how many there are. */
 export function wakesToDraw(answer: LanesAnswer, [from, to]: Range): { drawn: Wake[]; tooMany: number } {

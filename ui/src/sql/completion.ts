@@ -103,13 +103,14 @@ function readsTable(words: Token[]): boolean {
   return false;
 }
 
-/** Those that fit what is typed: beginnings first, then parts after `_`, then any part. */
+/** Those that fit what is typed: the same first, then beginnings, parts after `_`, any part. */
 function ranked(choices: Choice[], typed: string): Choice[] {
   const lower = typed.toLowerCase();
   const fit = ({ name }: Choice) => {
     const at = name.toLowerCase().indexOf(lower);
-    if (at <= 0) return at;
-    return name[at - 1] === "_" ? 1 : 2;
+    if (at < 0) return at;
+    if (at === 0) return name.length === typed.length ? 0 : 1;
+    return name[at - 1] === "_" ? 2 : 3;
   };
   const fitting = choices.map((choice) => ({ choice, fit: fit(choice) })).filter(({ fit }) => fit >= 0);
   // The sort is stable: columns stay before functions, these before keywords.

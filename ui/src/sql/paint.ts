@@ -52,6 +52,7 @@ export function paintLines(ctx: CanvasRenderingContext2D, width: number, height:
     if (!shown[place]) return;
     ctx.strokeStyle = ctx.fillStyle = colour(colours[place]);
     ctx.lineWidth = 1.5;
+    ctx.lineJoin = "round";
     ctx.beginPath();
     let drawing = false;
     values.forEach((value, at) => {
