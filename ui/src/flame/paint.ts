@@ -81,7 +81,7 @@ function fillOf(picture: FlamePicture, node: number, name: string, fills: Map<st
   if (picture.differences) {
     const difference = picture.differences[node] / (picture.greatest || 1);
     const strength = Math.sqrt(Math.abs(difference));
-    return mixed(rgb("var(--sunken)"), rgb(difference > 0 ? MORE : LESS), strength);
+    return mixed(rgb("var(--idle)"), rgb(difference > 0 ? MORE : LESS), strength);
   }
   const module = moduleOf(name);
   let fill = fills.get(module);
