@@ -65,6 +65,6 @@ export function fitting(ctx: CanvasRenderingContext2D, text: string, width: numb
 }
 
 /** The font of the page, that many pixels high. */
-export function font(canvas: HTMLCanvasElement, pixels: number): string {
-  return `${pixels}px ${getComputedStyle(canvas).fontFamily}`;
+export function font(element: HTMLElement, pixels: number): string {
+  return `${pixels}px ${getComputedStyle(element).fontFamily}`;
 }

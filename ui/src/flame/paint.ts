@@ -1,5 +1,6 @@
 // Draws a flame graph.
 
+import type { Layer } from "../canvas/layer";
 import { fitting, font } from "../canvas/surface";
 import { colour, css, inkOn, mixed, rgb, type Rgb } from "../canvas/theme";
 import { paletteColor } from "../colour";
@@ -32,7 +33,7 @@ export interface FlamePicture {
   matching: boolean[] | null;
   differences: Float64Array | null;
   greatest: number;
-  /** The call that is looked at, or -1. */
+  /** The call that is looked at, or -1: marked over the picture. */
   at: number;
 }
 
@@ -41,35 +42,45 @@ export function topOf(depth: number, rows: number, hanging: boolean): number {
   return (hanging ? depth : rows - 1 - depth) * ROW;
 }
 
-export function paintFlame(ctx: CanvasRenderingContext2D, width: number, height: number, picture: FlamePicture): void {
-  const { answer, layout, part, rows, hanging, scrolled } = picture;
-  const [left, right] = part;
+export function paintFlame(ctx: CanvasRenderingContext2D, width: number, height: number, picture: FlamePicture, layer: Layer): void {
+  const { layout, nodes, part, rows, hanging, scrolled, at } = picture;
+  const of = [layout, nodes, hanging, scrolled, picture.matching, picture.differences];
+  layer.draw(ctx, { of, axis: { range: part, from: 0, to: width }, height, extent: part }, (ctx) => calls(ctx, width, height, picture));
+  if (at < 0) return;
+  const [from, wide] = placeOf(picture, at, width);
+  ctx.strokeStyle = colour("var(--fg)");
+  ctx.lineWidth = 2;
+  ctx.strokeRect(from + 1, topOf(layout.depth[at], rows, hanging) - scrolled + 1, Math.max(wide - 2, 1), ROW - 3);
+}
+
+/** Where a call begins, and how wide it is, in pixels. */
+function placeOf({ layout, part: [left, right] }: FlamePicture, node: number, width: number): [from: number, wide: number] {
   const across = width / Math.max(right - left, Number.MIN_VALUE);
+  const from = Math.max((layout.from[node] - left) * across, 0);
+  const to = Math.min((layout.to[node] - left) * across, width);
+  return [from, Math.max(to - from - (to - from > 3 ? 1 : 0), 0.5)];
+}
+
+function calls(ctx: CanvasRenderingContext2D, width: number, height: number, picture: FlamePicture): void {
+  const { answer, layout, rows, hanging, scrolled } = picture;
   const fills = new Map<string, Rgb>();
   const panel = rgb("var(--panel)");
-  ctx.font = font(ctx.canvas, 11);
+  ctx.font = font(document.body, 11);
   ctx.textBaseline = "middle";
   for (const node of picture.nodes) {
     const top = topOf(layout.depth[node], rows, hanging) - scrolled;
     if (top + ROW < 0 || top > height) continue;
-    const from = Math.max((layout.from[node] - left) * across, 0);
-    const to = Math.min((layout.to[node] - left) * across, width);
+    const [from, wide] = placeOf(picture, node, width);
     const name = answer.frames[answer.nodes.frame[node]];
     const matches = picture.matching?.[answer.nodes.frame[node]];
     let fill = fillOf(picture, node, name, fills, panel);
     if (picture.matching && !matches) fill = mixed(fill, panel, 0.7);
-    const wide = Math.max(to - from - (to - from > 3 ? 1 : 0), 0.5);
     ctx.fillStyle = css(fill);
     ctx.fillRect(from, top, wide, ROW - 1);
     if (picture.differences) hatch(ctx, picture.differences[node] / picture.greatest, from, top, wide);
     if (matches) {
       ctx.fillStyle = colour("var(--gold)");
       ctx.fillRect(from, top + ROW - 4, wide, 3);
-    }
-    if (node === picture.at) {
-      ctx.strokeStyle = colour("var(--fg)");
-      ctx.lineWidth = 2;
-      ctx.strokeRect(from + 1, top + 1, Math.max(wide - 2, 1), ROW - 3);
     }
     if (wide < NAMED_FROM) continue;
     ctx.fillStyle = picture.matching && !matches ? colour("var(--muted)") : inkOn(fill);

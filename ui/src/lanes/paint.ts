@@ -2,6 +2,7 @@
 
 import type { Range } from "../api/types";
 import { across, type Axis } from "../canvas/axis";
+import type { Layer } from "../canvas/layer";
 import { fitting, font } from "../canvas/surface";
 import { paintSelection, timeAxis } from "../canvas/time_axis";
 import { colour, css, inkOn, mixed, rgb } from "../canvas/theme";
@@ -9,6 +10,7 @@ import { paletteColor } from "../colour";
 import { label, type CpuLane, type LanesAnswer, type Wake } from "./answer";
 import type { Hit } from "./hit";
 import type { LaneLayout } from "./layout";
+import { fill, pixel, type Pixels } from "./pixels";
 import { firstAfter } from "../canvas/order";
 import { wakesToDraw } from "./wakes";
 
@@ -29,20 +31,14 @@ export interface LanesPicture {
 /** Shorter names than these pixels are not worth their place. */
 const NAMED_FROM = 36;
 
-export function paintLanes(ctx: CanvasRenderingContext2D, width: number, picture: LanesPicture): void {
-  const { answer, layout, axis } = picture;
-  const fills = fillsOf(picture);
-  ctx.font = font(ctx.canvas, Math.min(layout.runs - 3, 11));
-  ctx.textBaseline = "middle";
+export function paintLanes(ctx: CanvasRenderingContext2D, width: number, picture: LanesPicture, layer: Layer): void {
+  const { answer, layout, axis, isolated } = picture;
+  const shown = { of: [answer, layout.pitch, isolated], axis, height: layout.lanes, extent: [answer.start_ns, answer.end_ns] as Range };
+  layer.draw(ctx, shown, (ctx, axis) => ran(ctx, { ...picture, axis }));
   ctx.save();
   ctx.beginPath();
   ctx.rect(axis.from, 0, axis.to - axis.from, layout.lanes);
   ctx.clip();
-  answer.cpus.forEach((cpu, lane) => {
-    const top = lane * layout.pitch;
-    runs(ctx, picture, cpu, top + layout.strip, fills);
-    interrupts(ctx, picture, cpu, top);
-  });
   arrows(ctx, picture);
   marks(ctx, picture);
   ctx.restore();
@@ -50,71 +46,103 @@ export function paintLanes(ctx: CanvasRenderingContext2D, width: number, picture
   timeAxis(ctx, picture.axis, layout.lanes, width);
 }
 
+/** What does not change while the pointer moves. */
+function ran(ctx: CanvasRenderingContext2D, picture: LanesPicture): void {
+  const { answer, layout } = picture;
+  const { width, height } = ctx.canvas;
+  const image = ctx.createImageData(width, height);
+  const pixels = { data: new Uint32Array(image.data.buffer), width, height };
+  const ratio = ctx.getTransform().a;
+  const fills = fillsOf(picture);
+  const kinds = new Map<string, number>();
+  const ground = pixel(rgb("var(--line)"));
+  answer.cpus.forEach((cpu, lane) => {
+    const top = lane * layout.pitch;
+    const below = Math.round((top + layout.strip + layout.runs) * ratio);
+    fill(pixels, ground, 0, width, below, below + Math.max(Math.round(ratio), 1));
+    runs(pixels, picture, cpu, top + layout.strip, ratio, fills);
+    interrupts(pixels, picture, cpu, top, ratio, kinds);
+  });
+  ctx.putImageData(image, 0, 0);
+  if (answer.exact) runNames(ctx, picture, fills);
+}
+
 interface Fill {
-  fill: string;
+  fill: number;
   ink: string;
   name: string;
 }
 
-function fillsOf({ answer, isolated }: LanesPicture): (process: number | null) => Fill {
+type Fills = (process: number | null) => Fill;
+
+function fillsOf({ answer, isolated }: LanesPicture): Fills {
   const made = new Map<number | null, Fill>();
   const panel = rgb("var(--panel)");
   return (process) => {
     let fill = made.get(process);
     if (!fill) {
       const name = label(answer.labels.process, process);
-      const full = rgb(process === null ? "var(--muted)" : paletteColor(name));
+      const full = rgb(process === null ? "var(--unknown)" : paletteColor(name));
       const dimmed = isolated !== null && isolated !== name;
       const shown = dimmed ? mixed(full, panel, 0.82) : full;
-      fill = { fill: css(shown), ink: dimmed ? colour("var(--muted)") : inkOn(shown), name };
+      fill = { fill: pixel(shown), ink: dimmed ? colour("var(--muted)") : inkOn(shown), name };
       made.set(process, fill);
     }
     return fill;
   };
 }
 
-function runs(ctx: CanvasRenderingContext2D, picture: LanesPicture, cpu: CpuLane, top: number, fills: (process: number | null) => Fill): void {
-  const { answer, layout, axis, hit } = picture;
-  const { start, end, process, busy } = cpu.runs;
-  ctx.fillStyle = colour("var(--line)");
-  ctx.fillRect(axis.from, top + layout.runs, axis.to - axis.from, 1);
-  // A pixel has one colour: of short runs in the same half pixel only the first is drawn.
-  let painted = -Infinity;
-  for (let place = firstAfter(end, axis.range[0]); place < start.length && start[place] < axis.range[1]; place++) {
-    const fill = fills(process[place]);
-    const [left, right] = [across(axis, start[place]), across(axis, end[place])];
-    if (right < painted) continue;
-    const wide = Math.max(right - left, 0.5);
-    painted = left + wide;
-    const high = Math.max(layout.runs * busy[place], 1);
-    if (ctx.fillStyle !== fill.fill) ctx.fillStyle = fill.fill;
-    ctx.fillRect(left, top + layout.runs - high, wide, high);
-    if (!answer.exact || wide < 3) continue;
-    // A gap parts runs of one process.
-    ctx.clearRect(right - 0.5, top, 0.5, layout.runs);
-    const from = Math.max(left, axis.from) + 4;
-    const room = Math.min(right, axis.to) - from - 3;
-    if (room < NAMED_FROM) continue;
-    ctx.fillStyle = fill.ink;
-    ctx.fillText(fitting(ctx, fill.name, room), from, top + layout.runs / 2 + 0.5);
-  }
-  if (hit && !hit.interrupt && answer.cpus[hit.lane] === cpu) outline(ctx, axis, hit, top, layout.runs);
+/** The pixels of a stretch of time: one at least. */
+function columnsOf(axis: Axis, start: number, end: number, ratio: number): [left: number, right: number] {
+  const left = Math.round((across(axis, start) - axis.from) * ratio);
+  return [left, Math.max(Math.round((across(axis, end) - axis.from) * ratio), left + 1)];
 }
 
-function interrupts(ctx: CanvasRenderingContext2D, picture: LanesPicture, cpu: CpuLane, top: number): void {
-  const { answer, layout, axis, hit } = picture;
-  const { start, end, kind, busy } = cpu.interrupts;
+function runs(pixels: Pixels, { answer, layout, axis }: LanesPicture, cpu: CpuLane, top: number, ratio: number, fills: Fills): void {
+  const { start, end, process, busy } = cpu.runs;
+  const bottom = Math.round((top + layout.runs) * ratio);
+  // A gap parts runs that follow each other, where they are wide enough for it.
+  const gap = answer.exact ? Math.max(Math.round(ratio / 2), 1) : 0;
   let painted = -Infinity;
   for (let place = firstAfter(end, axis.range[0]); place < start.length && start[place] < axis.range[1]; place++) {
-    const [left, right] = [across(axis, start[place]), across(axis, end[place])];
-    if (right < painted) continue;
-    const wide = Math.max(right - left, 0.75);
-    painted = left + wide;
-    const high = Math.max(layout.strip * busy[place], 1);
-    ctx.fillStyle = colour(paletteColor(kind[place]));
-    ctx.fillRect(left, top + layout.strip - high, wide, high);
+    const [left, right] = columnsOf(axis, start[place], end[place], ratio);
+    // Of runs in the same pixel the first is seen.
+    if (right <= painted) continue;
+    painted = right;
+    const high = Math.max(Math.round(layout.runs * busy[place] * ratio), 1);
+    fill(pixels, fills(process[place]).fill, left, right - left > 4 * gap ? right - gap : right, bottom - high, bottom);
   }
-  if (hit?.interrupt && answer.cpus[hit.lane] === cpu) outline(ctx, axis, hit, top, layout.strip);
+}
+
+function interrupts(pixels: Pixels, { layout, axis }: LanesPicture, cpu: CpuLane, top: number, ratio: number, kinds: Map<string, number>): void {
+  const { start, end, kind, busy } = cpu.interrupts;
+  const bottom = Math.round((top + layout.strip) * ratio);
+  let painted = -Infinity;
+  for (let place = firstAfter(end, axis.range[0]); place < start.length && start[place] < axis.range[1]; place++) {
+    const [left, right] = columnsOf(axis, start[place], end[place], ratio);
+    if (right <= painted) continue;
+    painted = right;
+    let colour = kinds.get(kind[place]);
+    if (colour === undefined) kinds.set(kind[place], (colour = pixel(rgb(paletteColor(kind[place])))));
+    const high = Math.max(Math.round(layout.strip * busy[place] * ratio), 1);
+    fill(pixels, colour, left, right, bottom - high, bottom);
+  }
+}
+
+function runNames(ctx: CanvasRenderingContext2D, { answer, layout, axis }: LanesPicture, fills: Fills): void {
+  ctx.font = font(document.body, Math.min(layout.runs - 3, 11));
+  ctx.textBaseline = "middle";
+  answer.cpus.forEach(({ runs: { start, end, process } }, lane) => {
+    const middle = lane * layout.pitch + layout.strip + layout.runs / 2 + 0.5;
+    for (let place = firstAfter(end, axis.range[0]); place < start.length && start[place] < axis.range[1]; place++) {
+      const from = Math.max(across(axis, start[place]), axis.from) + 4;
+      const room = Math.min(across(axis, end[place]), axis.to) - from - 3;
+      if (room < NAMED_FROM) continue;
+      const { ink, name } = fills(process[place]);
+      ctx.fillStyle = ink;
+      ctx.fillText(fitting(ctx, name, room), from, middle);
+    }
+  });
 }
 
 function outline(ctx: CanvasRenderingContext2D, axis: Axis, hit: Hit, top: number, height: number): void {
@@ -164,7 +192,12 @@ function arrow(ctx: CanvasRenderingContext2D, { axis, layout }: LanesPicture, wa
   ctx.fill();
 }
 
-function marks(ctx: CanvasRenderingContext2D, { axis, layout, selection, cursor }: LanesPicture): void {
+function marks(ctx: CanvasRenderingContext2D, { axis, layout, selection, cursor, hit }: LanesPicture): void {
+  if (hit) {
+    const top = hit.lane * layout.pitch;
+    if (hit.interrupt) outline(ctx, axis, hit, top, layout.strip);
+    else outline(ctx, axis, hit, top + layout.strip, layout.runs);
+  }
   if (selection) paintSelection(ctx, axis, selection, 0, layout.lanes);
   if (cursor !== null) {
     ctx.fillStyle = css(rgb("var(--fg)"), 0.5);
