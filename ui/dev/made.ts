@@ -72,6 +72,8 @@ export function madeLanes(cpus: number, from: number, to: number, exact: boolean
     labels: { process: Object.fromEntries(PROCESSES.entries()), thread, image: { 1: "ndis.sys", 2: "storport.sys" } },
     wakes,
     exact,
+    interrupts_exact: exact,
+    left_out: 0,
   };
 }
 

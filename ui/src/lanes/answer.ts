@@ -51,8 +51,15 @@ export interface LanesAnswer {
   cpus: CpuLane[];
   labels: { process: Labels; thread: Labels; image: Labels };
   wakes: Wake[];
-  /** Whether each run is there; else each column of pixels has the process that ran longest in it. */
+  /**
+   * Whether each run is there, cut to what is shown; else each column of pixels has the process that ran
+   * longest in it.
+   */
   exact: boolean;
+  /** The same of interrupts. */
+  interrupts_exact: boolean;
+  /** CPUs that are not given because there are too many. */
+  left_out: number;
 }
 
 /** A label by its id. */

@@ -50,9 +50,12 @@ export function wakeOf(answer: LanesAnswer, hit: Hit): Wake | null {
 export function described(answer: LanesAnswer, hit: Hit): { title: string; lines: [string, string][] } {
   const cpu = answer.cpus[hit.lane];
   const length = hit.end_ns - hit.start_ns;
+  const exact = hit.interrupt ? answer.interrupts_exact : answer.exact;
+  // At the edges of what is shown a run is cut: it may be longer.
+  const isCut = exact && (hit.start_ns <= answer.start_ns || hit.end_ns >= answer.end_ns);
   const when: [string, string][] = [
     ["from", moment(hit.start_ns, Math.max(length / 100, 100))],
-    [answer.exact ? "for" : "within", duration(length)],
+    [exact ? "for" : "within", `${isCut ? "at least " : ""}${duration(length)}`],
     ["CPU", String(cpu.cpu)],
   ];
   return hit.interrupt ? interrupt(answer, cpu, hit, when) : run(answer, cpu, hit, when);
@@ -60,12 +63,12 @@ export function described(answer: LanesAnswer, hit: Hit): { title: string; lines
 
 function interrupt(answer: LanesAnswer, { interrupts }: CpuLane, hit: Hit, when: [string, string][]) {
   const title = `${kindOf(interrupts.kind[hit.place])} of ${label(answer.labels.image, interrupts.image[hit.place])}`;
-  return { title, lines: [...when, ...busy(answer, interrupts.busy[hit.place])] };
+  return { title, lines: [...when, ...busy(answer.interrupts_exact, interrupts.busy[hit.place])] };
 }
 
 function run(answer: LanesAnswer, { runs }: CpuLane, hit: Hit, when: [string, string][]) {
   const title = label(answer.labels.process, runs.process[hit.place]);
-  const lines: [string, string][] = [...when, ...busy(answer, runs.busy[hit.place])];
+  const lines: [string, string][] = [...when, ...busy(answer.exact, runs.busy[hit.place])];
   if (answer.exact) lines.unshift(["thread", label(answer.labels.thread, runs.thread[hit.place])]);
   const wake = wakeOf(answer, hit);
   if (wake) {
@@ -75,8 +78,8 @@ function run(answer: LanesAnswer, { runs }: CpuLane, hit: Hit, when: [string, st
   return { title, lines };
 }
 
-function busy(answer: LanesAnswer, share: number): [string, string][] {
-  return answer.exact ? [] : [["busy", percent(share)]];
+function busy(exact: boolean, share: number): [string, string][] {
+  return exact ? [] : [["busy", percent(share)]];
 }
 
 const KINDS = new Map(Object.entries({

@@ -20,6 +20,8 @@ const answer: LanesAnswer = {
   labels: { process: { 1: "a.exe (4)" }, thread: { 7: "70", 8: "80" }, image: { 5: "tcpip.sys" } },
   wakes: [wake],
   exact: true,
+  interrupts_exact: true,
+  left_out: 0,
 };
 
 describe("lanes", () => {
@@ -56,6 +58,11 @@ describe("what is hit", () => {
     expect(new Map(lines)).toEqual(
       new Map([["thread", "70"], ["from", "0.0000001 s"], ["for", "100 ns"], ["CPU", "2"], ["readied by", "80"], ["was ready", "10 ns"]]),
     );
+  });
+
+  test("may be longer where it is cut", () => {
+    const cut = { ...answer, start_ns: 100 };
+    expect(described(cut, hitAt(cut, 0, 150, 0, false)!).lines).toContainEqual(["for", "at least 100 ns"]);
   });
 
   test("is unknown where the trace does not tell", () => {
