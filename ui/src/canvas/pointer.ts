@@ -25,6 +25,17 @@ const CLICK = 4;
 /** Listens to the pointer; gives what ends that. */
 export function onPointer(element: HTMLElement, actions: PointerActions): () => void {
   let down: { at: Point; drags: boolean } | null = null;
+  // Escape gives a drag up, wherever the keyboard is.
+  const escape = (event: KeyboardEvent) => {
+    if (event.key !== "Escape") return;
+    event.stopPropagation();
+    lift();
+    actions.dropped?.();
+  };
+  const lift = () => {
+    down = null;
+    removeEventListener("keydown", escape, { capture: true });
+  };
   const at = (event: MouseEvent): Point => {
     const box = element.getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top };
@@ -34,6 +45,7 @@ export function onPointer(element: HTMLElement, actions: PointerActions): () => 
       if (event.button !== 0) return;
       down = { at: at(event), drags: false };
       element.setPointerCapture(event.pointerId);
+      addEventListener("keydown", escape, { capture: true });
     },
     pointermove(event) {
       const to = at(event);
@@ -44,22 +56,16 @@ export function onPointer(element: HTMLElement, actions: PointerActions): () => 
     pointerup(event) {
       if (!down) return;
       const { at: from, drags } = down;
-      down = null;
+      lift();
       if (drags) actions.dragged?.(from, at(event));
       else actions.click?.(at(event), event);
     },
     pointercancel() {
-      down = null;
+      lift();
       actions.dropped?.();
     },
     pointerleave() {
       if (!down) actions.leave?.();
-    },
-    keydown(event) {
-      if (event.key !== "Escape" || !down) return;
-      down = null;
-      event.stopPropagation();
-      actions.dropped?.();
     },
   };
   for (const [type, listener] of Object.entries(listeners)) {
@@ -77,5 +83,6 @@ export function onPointer(element: HTMLElement, actions: PointerActions): () => 
       element.removeEventListener(type, listener as EventListener);
     }
     element.removeEventListener("wheel", wheel);
+    lift();
   };
 }
