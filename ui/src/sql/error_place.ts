@@ -28,9 +28,14 @@ function tokenAt(sql: string, { line, column }: Place): Wrong | null {
   const before = lines.slice(0, line - 1).reduce((sum, text) => sum + text.length + 1, 0);
   // Columns count characters, not UTF-16 units.
   const at = before + [...lines[line - 1]].slice(0, column - 1).join("").length;
-  const found = tokens(sql).find(({ from, to, kind }) => from <= at && at < to && kind !== "space");
-  if (found) return { from: at, to: found.to };
+  const pieces = tokens(sql);
+  let found = pieces.findIndex(({ from, to, kind }) => from <= at && at < to && kind !== "space");
+  if (found >= 0) {
+    // A column is wrong together with its table: `r.column`.
+    while (pieces[found + 1]?.text === "." && pieces[found + 2]) found += 2;
+    return { from: at, to: pieces[found].to };
+  }
   // At the end there is nothing to mark but the last piece.
-  const last = tokens(sql).findLast(({ from, kind }) => from <= at && kind !== "space" && kind !== "comment");
+  const last = pieces.findLast(({ from, kind }) => from <= at && kind !== "space" && kind !== "comment");
   return last ? { from: last.from, to: last.to } : null;
 }

@@ -80,6 +80,7 @@ describe("where an error is", () => {
   };
   test("is told by line and column", () => {
     expect(marked("SELECT 1\nFROM nme x", "there is no column `nme` (at line 2, column 6); here are")).toBe("nme");
+    expect(marked("SELECT r.nme, 1 FROM cpu_runs r", "there is no column `r.nme` (at line 1, column 8); here are")).toBe("r.nme");
     expect(marked("SELECT '😀', nme", "no such (at line 1, column 13)")).toBe("nme");
   });
   test("or by the name of what there is not", () => {
