@@ -11,6 +11,8 @@ export default defineConfig({
     // No data: addresses in styles or scripts; the policy allows them for images alone.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // What the licences of others ask: their texts go with what is made of their work.
+    license: { fileName: "licences.md" },
     reportCompressedSize: false,
     chunkSizeWarningLimit: 700,
   },

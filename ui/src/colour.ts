@@ -46,12 +46,12 @@ function band(priority: number): number {
 /** The colour of one value of a key. Numbers are steps on a scale, names have their own colour. */
 export function valueColor(column: string, label: string): string {
   const number = Number.parseInt(label, 10);
-  if (/priority$/.test(column) && Number.isFinite(number)) return `var(--band-${band(number)})`;
-  if (/rank$/.test(column) && Number.isFinite(number)) {
+  if (/priority(_out)?$/.test(column) && Number.isFinite(number)) return number === 0 ? "var(--idle)" : `var(--band-${band(number)})`;
+  if (/rank(_out)?$/.test(column) && Number.isFinite(number)) {
     return number === 0 ? "var(--band-3)" : `var(--rank-${Math.min(number, 4)})`;
   }
   // Neighbours of numbers, processors for instance, are far apart.
-  if (/^(cpu|ideal_cpu|disk)$/.test(column) && Number.isFinite(number)) {
+  if (/^((ideal_|readying_|previous_)?cpu|ideal_processor|disk)$/.test(column) && Number.isFinite(number)) {
     return `var(--series-${(number * 11 + 3) % COLOURS})`;
   }
   return paletteColor(label);

@@ -17,7 +17,10 @@ export interface Trace {
   cpu: string | null;
   cpus: number | null;
   start_utc: string | null;
-  duration_ns: number;
+  /** Not of a trace without events. */
+  duration_ns: number | null;
+  /** From its first event to its last. */
+  range?: Range | null;
   events: number | null;
   size_bytes: number | null;
   warnings: string[];

@@ -2,6 +2,7 @@
 
 import type { Graph, Id, Table, Timeline } from "../api/types";
 import { valueColor } from "../colour";
+import { titled } from "../view/columns";
 
 /** One line, or one layer of a stack. */
 export interface Line {
@@ -43,7 +44,7 @@ export function linesOf(answer: Timeline, table: Table | undefined, graph: Graph
   const ofCpus = sums && OF_CPUS.has(table?.name ?? "") && CPU_TIME.has(measure);
   const unit = answer.unit;
   let scale: ((value: number, place: number) => number) | null = null;
-  let told = column?.title || measure;
+  let told = column ? titled(column) : measure;
   let shown = unit;
   if (ofCpus) {
     const among = graph.by === "cpu" && graph.as === "lines" ? 1 : (cpus ?? 1);
@@ -67,7 +68,12 @@ export function linesOf(answer: Timeline, table: Table | undefined, graph: Graph
     values: scaled(series.values),
     total: series.total,
   }));
-  if (answer.rest) {
+  // Numbers are in their order, names by how much they have.
+  if (table?.columns.find(({ name }) => name === graph.by)?.numeric_key) {
+    lines.sort((one, other) => Number(one.id ?? Infinity) - Number(other.id ?? Infinity));
+  }
+  // A line of all others together would dwarf the lines of one each.
+  if (answer.rest && graph.as !== "lines") {
     const { count, total, values } = answer.rest;
     const label = `${count} ${count === 1 ? "other" : "others"}`;
     lines.push({ id: "rest", label, color: "var(--other)", values: scaled(values), total: total ?? null });

@@ -50,13 +50,19 @@ export function isKey(table: Table, column: string): boolean {
   return aggregate === null && declared(table, name)?.kind === "key";
 }
 
+/** A column's name for people, without the unit. */
+export function titled(column: Column): string {
+  return (column.title || column.name).replace(/ \((s|ms|us|ns)\)$/, "");
+}
+
 /** What heads a column. */
 export function heading(table: Table | undefined, column: string): { title: string; aggregate: string; about: string } {
   if (column === "rows") return { title: "Rows", aggregate: "", about: "How many rows there are." };
   const { name, aggregate } = parts(column);
   const known = declared(table, name);
   return {
-    title: known?.title || name,
+    // Cells say their unit; titles of Windows Performance Analyzer do, too.
+    title: known ? titled(known) : name,
     aggregate: aggregate === null ? "" : TITLES[aggregate],
     about: known === undefined ? name : `${name}: ${known.about}`,
   };

@@ -53,15 +53,22 @@ export class Opened {
     });
   }
 
+  /** How many rows tables have is known once they are made. */
+  async #renew(): Promise<void> {
+    if (this.tables !== null) this.tables = await api.tables(this.trace.id);
+  }
+
   needOverview(): void {
     void this.#once("overview", async () => {
       this.overview = await api.overview(this.trace.id);
+      await this.#renew();
     });
   }
 
   needFindings(): void {
     void this.#once("findings", async () => {
       this.explanation = await api.findings(this.trace.id);
+      await this.#renew();
     });
   }
 
@@ -127,7 +134,7 @@ class Page {
 
   /** The whole of all traces shown. */
   get whole(): Range {
-    return [0, Math.max(...this.shown.map(({ trace }) => trace.duration_ns), 1000)];
+    return [0, Math.max(...this.shown.map(({ trace }) => trace.range?.[1] ?? trace.duration_ns ?? 0), 1000)];
   }
 
   /** What is seen of it. */
@@ -312,7 +319,7 @@ class Page {
 
   async savePreset(name: string, view: View): Promise<void> {
     const kept = this.own.filter((preset) => preset.name !== name);
-    const own = [...kept, { name, group: "Mine", view }].sort((one, other) => one.name.localeCompare(other.name));
+    const own = [...kept, { name, view }].sort((one, other) => one.name.localeCompare(other.name));
     await this.#keep(own);
   }
 

@@ -1,0 +1,13 @@
+import { defineConfig } from "vitest/config";
+
+// The whole page in a browser, against the program: one after the other, for both need processors.
+export default defineConfig({
+  root: import.meta.dirname,
+  test: {
+    include: ["*.e2e.ts"],
+    environment: "node",
+    fileParallelism: false,
+    testTimeout: 120_000,
+    hookTimeout: 300_000,
+  },
+});
