@@ -27,7 +27,7 @@ const answer: LanesAnswer = {
 describe("lanes", () => {
   test("share the height and stay readable", () => {
     expect(laneLayout(4, 120)).toMatchObject({ pitch: 25, lanes: 100, total: 120 });
-    expect(laneLayout(128, 320).pitch).toBe(12);
+    expect(laneLayout(128, 320)).toMatchObject({ pitch: 7, strip: 2, runs: 4 });
     expect(laneLayout(1, 320).pitch).toBe(30);
   });
 

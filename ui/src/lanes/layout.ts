@@ -16,15 +16,15 @@ export interface LaneLayout {
   total: number;
 }
 
-const [LEAST, MOST] = [12, 30];
+const [LEAST, MOST] = [7, 30];
 
-/** Lanes for so many CPUs in about that height: never thinner than can be read and hit. */
+/** Lanes for so many CPUs in about that height: never thinner than can be seen and hit. */
 export function laneLayout(cpus: number, height: number): LaneLayout {
   const fair = Math.floor((height - AXIS_HEIGHT) / Math.max(cpus, 1));
   const pitch = Math.min(Math.max(fair, LEAST), MOST);
-  const strip = Math.max(Math.round(pitch / 5), 3);
+  const strip = Math.max(Math.round(pitch / 5), 2);
   const lanes = pitch * cpus;
-  return { pitch, strip, runs: pitch - strip - 2, lanes, total: lanes + AXIS_HEIGHT };
+  return { pitch, strip, runs: pitch - strip - (pitch < 12 ? 1 : 2), lanes, total: lanes + AXIS_HEIGHT };
 }
 
 /** Which lane is at a height, and whether it is its strip of interrupts. */

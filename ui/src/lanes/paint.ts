@@ -64,7 +64,7 @@ function ran(ctx: CanvasRenderingContext2D, picture: LanesPicture): void {
     interrupts(pixels, picture, cpu, top, ratio, kinds);
   });
   ctx.putImageData(image, 0, 0);
-  if (answer.exact) runNames(ctx, picture, fills);
+  if (answer.exact && layout.runs >= 12) runNames(ctx, picture, fills);
 }
 
 interface Fill {
@@ -209,8 +209,10 @@ function names(ctx: CanvasRenderingContext2D, { answer, layout, axis }: LanesPic
   ctx.font = font(ctx.canvas, 11);
   ctx.fillStyle = colour("var(--muted)");
   ctx.textAlign = "right";
+  // Where lanes are thin only every second, third… has its name.
+  const every = Math.ceil(12 / layout.pitch);
   answer.cpus.forEach(({ cpu }, lane) => {
-    ctx.fillText(`CPU ${cpu}`, axis.from - 8, lane * layout.pitch + layout.strip + layout.runs / 2 + 0.5);
+    if (lane % every === 0) ctx.fillText(`CPU ${cpu}`, axis.from - 8, lane * layout.pitch + layout.strip + layout.runs / 2 + 0.5);
   });
   ctx.textAlign = "left";
 }
