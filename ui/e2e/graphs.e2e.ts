@@ -35,12 +35,19 @@ async function shown<Answer>(what: string, table: string, columns: string[], gra
   const screen = { page: "analysis", traces: [0], tabs: [{ name: "Test", panels: [{ view: { table, columns, graph, filter: [] }, title: "Test" }] }], tab: 0, ...more };
   watched = await watch(browser, server.address);
   const { page } = watched;
-  const answered = page.waitForResponse((response) => response.url().endsWith(`/${what}`));
+  // A panel that finds its width asks again: the last answer is what is shown.
+  let answer: Answer | undefined;
+  page.on("response", async (response) => {
+    if (response.url().endsWith(`/${what}`)) answer = ((await response.json().catch(() => undefined)) as Answer | undefined) ?? answer;
+  });
   await page.goto(link(server.address, screen));
-  const answer = (await (await answered).json()) as Answer;
-  const graph_ = page.getByRole("application").last();
-  await expect.poll(() => isDrawn(page, "[role=application]"), { timeout: 30_000 }).toBe(true);
-  return { page, answer, graph: graph_ };
+  await page.getByRole("application").waitFor();
+  await page.waitForLoadState("networkidle");
+  await expect.poll(() => answer !== undefined, { timeout: 30_000 }).toBe(true);
+  // Two frames later it is drawn. It is looked at once: a canvas that is read often is drawn in another way.
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+  expect(await isDrawn(page, "[role=application]")).toBe(true);
+  return { page, answer: answer!, graph: page.getByRole("application").last() };
 }
 
 /** What is said to those who do not see it. */
@@ -74,7 +81,7 @@ describe("lanes", () => {
   });
 });
 
-test("a heat map counts as the server does, and its values filter the rows", async ({ skip }) => {
+test("a heat map tells cells by keys as they were answered, and has all rows", async () => {
   const { page, answer, graph } = await shown<HeatAnswer>("heat", "cpu_runs", ["process", "|", "rows"], { kind: "heat", measure: "ready_ns" });
   await graph.focus();
   await page.keyboard.press("ArrowRight");
@@ -82,12 +89,13 @@ test("a heat map counts as the server does, and its values filter the rows", asy
   const said = `${count(answer.counts[slice][row])} × above ${measured(answer.bounds[row], "ns")} up to ${measured(answer.bounds[row + 1], "ns")}`;
   await expect.poll(() => spoken(page)).toContain(said);
   expect(await spoken(page)).toContain(`in this column ${count(answer.counts[slice].reduce((sum, one) => sum + one, 0))}`);
-  // All there is: the counts are those of the rows.
   const all = answer.counts.flat().reduce((sum, one) => sum + one, answer.above + answer.below);
+  const pivot = { table: "cpu_runs", keys: [], path: [], aggregates: ["ready_ns:count"], range: null, filter: [], sort: null, offset: 0, first: 1, search: null };
+  const headers = { "content-type": "application/json" };
+  const asked = await fetch(`${server.address}api/traces/0/pivot`, { method: "POST", headers, body: JSON.stringify(pivot) });
+  expect([all]).toEqual(((await asked.json()) as { totals: number[] }).totals);
   const { sql: has } = (await (await fetch(`${server.address}api/session`)).json()) as { sql: boolean };
-  skip(!has, "this laglab is built without SQL");
-  const [{ n }] = sql<{ n: number }>(stall, "SELECT count(ready_ns) AS n FROM cpu_runs");
-  expect(all).toBe(n);
+  if (has) expect([{ n: all }]).toEqual(sql(stall, "SELECT count(ready_ns) AS n FROM cpu_runs"));
 });
 
 describe("a flame graph", () => {
@@ -130,7 +138,7 @@ describe("a flame graph", () => {
     await page.getByText(frame, { exact: true }).first().waitFor();
     // The outermost call of all has no callers: the totals of the graph and of the table agree.
     expect(butterfly.callees!.total[0]).toBeGreaterThanOrEqual(answer.nodes.total[0]);
-    expect(await page.getByRole("treegrid").count()).toBe(2);
+    expect(await page.getByRole("treegrid", { name: /^(Callers|Callees)/ }).count()).toBe(2);
     await page.getByRole("button", { name: "All functions" }).click();
     await page.getByRole("table", { name: /Functions by/ }).waitFor();
   });

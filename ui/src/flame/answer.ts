@@ -50,7 +50,8 @@ export function moduleOf(frame: string): string {
   return end > 0 ? frame.slice(0, end) : frame;
 }
 
-/** The function of a frame; the frame if it names none. */
+/** The function of a frame; the frame if it names none, the module if it is not known. */
 export function functionOf(frame: string): string {
-  return frame.slice(frame.indexOf("!") + 1);
+  const name = frame.slice(frame.indexOf("!") + 1);
+  return name === "?" ? moduleOf(frame) : name;
 }

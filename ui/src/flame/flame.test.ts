@@ -107,5 +107,5 @@ describe("a table of calls", () => {
 
 test("frames have a module and a function", () => {
   expect(["a.exe!main", "a.exe+0x12", "0xfffff801"].map(moduleOf)).toEqual(["a.exe", "a.exe", "0xfffff801"]);
-  expect(["a.exe!main", "a.exe+0x12"].map(functionOf)).toEqual(["main", "a.exe+0x12"]);
+  expect(["a.exe!main", "a.exe+0x12", "a.exe!?"].map(functionOf)).toEqual(["main", "a.exe+0x12", "a.exe"]);
 });

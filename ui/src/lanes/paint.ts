@@ -170,25 +170,26 @@ function arrow(ctx: CanvasRenderingContext2D, { axis, layout }: LanesPicture, wa
   const from = laneOf.get(wake.from_cpu);
   const to = laneOf.get(wake.to_cpu);
   if (to === undefined) return;
-  const middle = (lane: number) => lane * layout.pitch + layout.strip + layout.runs / 2;
+  // Below the names in the runs.
+  const level = (lane: number) => lane * layout.pitch + layout.strip + layout.runs - Math.min(4, layout.runs / 3);
   const [left, right] = [across(axis, wake.at_ns), across(axis, wake.run_start_ns)];
   ctx.beginPath();
   if (from !== undefined && from !== to) {
-    ctx.moveTo(left, middle(from));
-    ctx.lineTo(left, middle(to));
+    ctx.moveTo(left, level(from));
+    ctx.lineTo(left, level(to));
   }
-  ctx.moveTo(left, middle(to));
-  ctx.lineTo(right, middle(to));
+  ctx.moveTo(left, level(to));
+  ctx.lineTo(right, level(to));
   ctx.stroke();
   if (from !== undefined) {
     ctx.beginPath();
-    ctx.arc(left, middle(from), 2, 0, 7);
+    ctx.arc(left, level(from), 2, 0, 7);
     ctx.fill();
   }
   ctx.beginPath();
-  ctx.moveTo(right, middle(to));
-  ctx.lineTo(right - 5, middle(to) - 3);
-  ctx.lineTo(right - 5, middle(to) + 3);
+  ctx.moveTo(right, level(to));
+  ctx.lineTo(right - 5, level(to) - 3);
+  ctx.lineTo(right - 5, level(to) + 3);
   ctx.fill();
 }
 
