@@ -64,7 +64,7 @@ export function madeLanes(cpus: number, from: number, to: number, exact: boolean
     }
     return { cpu, runs, interrupts };
   });
-  const thread = Object.fromEntries(Array.from({ length: 70 }, (_, id) => [id, `thread ${1000 + id * 4} of ${PROCESSES[Math.floor(id / 10)]}`]));
+  const thread = Object.fromEntries(Array.from({ length: 70 }, (_, id) => [id, `worker (${1000 + id * 4})`]));
   return {
     start_ns: from,
     end_ns: to,
