@@ -61,7 +61,8 @@ export function link(address: string, screen: object): string {
 /** The screen of a page's address. */
 export function screenOf(page: Page): { [name: string]: unknown } {
   const fragment = new URL(page.url()).hash.replace(/^#v1=/, "");
-  return JSON.parse(Buffer.from(fragment, "base64url").toString()) as { [name: string]: unknown };
+  // What is seen first has no fragment.
+  return fragment === "" ? {} : (JSON.parse(Buffer.from(fragment, "base64url").toString()) as { [name: string]: unknown });
 }
 
 /** Whether anything was drawn on a canvas in it: more than one colour. */

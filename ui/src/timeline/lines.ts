@@ -2,6 +2,7 @@
 
 import type { Graph, Id, Table, Timeline } from "../api/types";
 import { valueColor } from "../colour";
+import { duration } from "../format";
 import { titled } from "../view/columns";
 
 /** One line, or one layer of a stack. */
@@ -58,6 +59,8 @@ export function linesOf(answer: Timeline, table: Table | undefined, graph: Graph
   } else if (measure === "rows") {
     told = "rows";
   }
+  // A sum of stretches of another length is another sum.
+  if (sums && scale === null) told = `${told} per ${duration(answer.bucket_ns)}`;
   if (graph.function && graph.function !== "sum") told = `${graph.function} of ${told}`;
   const scaled = (values: (number | null)[]) =>
     scale === null ? values : values.map((value, place) => (value === null ? null : scale(value, place)));

@@ -46,7 +46,9 @@ test("of one CPU where each has its line", () => {
 
 test("other time is how many at once, other measures stay as they are", () => {
   expect(linesOf(answer, { ...cpuRuns, name: "disk_io" }, { kind: "timeline", measure: "time" }, 2).lines[0]!.values).toEqual([1, 2, 1]);
-  expect(linesOf(answer, cpuRuns, { kind: "timeline", measure: "ready_ns" }, 2).lines[0]!.values).toEqual([10, 20, 5]);
+  const ready = linesOf(answer, cpuRuns, { kind: "timeline", measure: "ready_ns" }, 2);
+  expect(ready.lines[0]!.values).toEqual([10, 20, 5]);
+  expect(ready.told).toBe("ready_ns per 10 ns");
 });
 
 test("lines of one colour differ in shade", () => {

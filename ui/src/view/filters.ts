@@ -22,16 +22,17 @@ function listed(names: readonly string[]): string {
   return names.length > 4 ? `${names.slice(0, 4).join(", ")}, … (${names.length})` : names.join(", ");
 }
 
-const idNames = (ids: readonly Id[]) => ids.map((id) => (id === null ? "unknown" : `no. ${id}`));
+const idNames = (ids: readonly Id[], numeric: boolean) =>
+  ids.map((id) => (id === null ? "unknown" : numeric ? String(id) : `no. ${id}`));
 
-/** What a filter leaves, for people. */
-export function told(filter: Filter, unit = ""): string {
+/** What a filter leaves, for people; `numeric` if the column's ids are its values. */
+export function told(filter: Filter, unit = "", numeric = false): string {
   const { column, from, to } = filter;
   const says: string[] = [];
   if (filter.is) says.push(`${column}: ${listed(filter.is)}`);
   if (filter.is_not) says.push(`${column}: not ${listed(filter.is_not)}`);
-  if (filter.in) says.push(`${column}: ${listed(idNames(filter.in))}`);
-  if (filter.not_in) says.push(`${column}: not ${listed(idNames(filter.not_in))}`);
+  if (filter.in) says.push(`${column}: ${listed(idNames(filter.in, numeric))}`);
+  if (filter.not_in) says.push(`${column}: not ${listed(idNames(filter.not_in, numeric))}`);
   if (filter.contains !== undefined) says.push(`${column} contains “${filter.contains}”`);
   if (from !== undefined && from !== null) says.push(`${column} ≥ ${measured(from, unit)}`);
   if (to !== undefined && to !== null) says.push(`${column} < ${measured(to, unit)}`);
