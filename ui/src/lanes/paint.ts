@@ -3,15 +3,16 @@
 import type { Range } from "../api/types";
 import { across, type Axis } from "../canvas/axis";
 import type { Layer } from "../canvas/layer";
+import { firstAfter, upTo } from "../canvas/order";
 import { fitting, font } from "../canvas/surface";
 import { paintSelection, timeAxis } from "../canvas/time_axis";
 import { colour, css, inkOn, mixed, rgb } from "../canvas/theme";
 import { paletteColor } from "../colour";
 import { label, type CpuLane, type LanesAnswer, type Wake } from "./answer";
+import { bars, type Bar } from "./columns";
 import type { Hit } from "./hit";
 import type { LaneLayout } from "./layout";
 import { fill, pixel, type Pixels } from "./pixels";
-import { firstAfter } from "../canvas/order";
 import { wakesToDraw } from "./wakes";
 
 /** All that is to be seen. */
@@ -92,41 +93,39 @@ function fillsOf({ answer, isolated }: LanesPicture): Fills {
   };
 }
 
-/** The pixels of a stretch of time: one at least. */
-function columnsOf(axis: Axis, start: number, end: number, ratio: number): [left: number, right: number] {
-  const left = Math.round((across(axis, start) - axis.from) * ratio);
-  return [left, Math.max(Math.round((across(axis, end) - axis.from) * ratio), left + 1)];
+/** The bars of those spans that are seen, in columns of the image. */
+function seen(axis: Axis, ratio: number, { start, end, busy }: { start: number[]; end: number[]; busy: number[] }, draw: (bar: Bar) => void): void {
+  const first = firstAfter(end, axis.range[0]);
+  const column = (time: number) => (across(axis, time) - axis.from) * ratio;
+  const spans = {
+    length: upTo(start, axis.range[1]) - first,
+    left: (place: number) => column(start[first + place]),
+    right: (place: number) => column(end[first + place]),
+    busy: (place: number) => busy[first + place],
+  };
+  bars(spans, (bar) => draw({ ...bar, place: first + bar.place }));
 }
 
 function runs(pixels: Pixels, { answer, layout, axis }: LanesPicture, cpu: CpuLane, top: number, ratio: number, fills: Fills): void {
-  const { start, end, process, busy } = cpu.runs;
   const bottom = Math.round((top + layout.runs) * ratio);
   // A gap parts runs that follow each other, where they are wide enough for it.
   const gap = answer.exact ? Math.max(Math.round(ratio / 2), 1) : 0;
-  let painted = -Infinity;
-  for (let place = firstAfter(end, axis.range[0]); place < start.length && start[place] < axis.range[1]; place++) {
-    const [left, right] = columnsOf(axis, start[place], end[place], ratio);
-    // Of runs in the same pixel the first is seen.
-    if (right <= painted) continue;
-    painted = right;
-    const high = Math.max(Math.round(layout.runs * busy[place] * ratio), 1);
-    fill(pixels, fills(process[place]).fill, left, right - left > 4 * gap ? right - gap : right, bottom - high, bottom);
-  }
+  seen(axis, ratio, cpu.runs, ({ left, right, share, place }) => {
+    const high = Math.max(Math.round(layout.runs * share * ratio), Math.round(ratio));
+    const colour = fills(cpu.runs.process[place]).fill;
+    fill(pixels, colour, left, right - left > 4 * gap ? right - gap : right, bottom - high, bottom);
+  });
 }
 
 function interrupts(pixels: Pixels, { layout, axis }: LanesPicture, cpu: CpuLane, top: number, ratio: number, kinds: Map<string, number>): void {
-  const { start, end, kind, busy } = cpu.interrupts;
   const bottom = Math.round((top + layout.strip) * ratio);
-  let painted = -Infinity;
-  for (let place = firstAfter(end, axis.range[0]); place < start.length && start[place] < axis.range[1]; place++) {
-    const [left, right] = columnsOf(axis, start[place], end[place], ratio);
-    if (right <= painted) continue;
-    painted = right;
+  const { kind } = cpu.interrupts;
+  seen(axis, ratio, cpu.interrupts, ({ left, right, share, place }) => {
     let colour = kinds.get(kind[place]);
     if (colour === undefined) kinds.set(kind[place], (colour = pixel(rgb(paletteColor(kind[place])))));
-    const high = Math.max(Math.round(layout.strip * busy[place] * ratio), 1);
+    const high = Math.max(Math.round(layout.strip * share * ratio), Math.round(ratio));
     fill(pixels, colour, left, right, bottom - high, bottom);
-  }
+  });
 }
 
 function runNames(ctx: CanvasRenderingContext2D, { answer, layout, axis }: LanesPicture, fills: Fills): void {
