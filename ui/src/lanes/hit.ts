@@ -24,7 +24,9 @@ export function hitAt(answer: LanesAnswer, lane: number, time: number, within: n
     if (place >= 0) return { lane, interrupt: true, place, start_ns: start[place], end_ns: end[place] };
   }
   const { start, end } = cpu.runs;
-  const place = containing(start, end, time);
+  let place = containing(start, end, time);
+  // What is shorter than a pixel can hardly be hit.
+  if (place < 0) place = nearest(start, end, time, within);
   if (place < 0) return null;
   return { lane, interrupt: false, place, start_ns: start[place], end_ns: end[place] };
 }

@@ -45,6 +45,7 @@ describe("what is hit", () => {
     expect(hitAt(answer, 0, 150, 5, false)).toMatchObject({ interrupt: false, place: 0, start_ns: 100, end_ns: 200 });
     expect(hitAt(answer, 0, 155, 5, true)).toMatchObject({ interrupt: true, place: 0 });
     expect(hitAt(answer, 0, 190, 5, true)).toMatchObject({ interrupt: false, place: 0 });
+    expect(hitAt(answer, 0, 203, 5, false)).toMatchObject({ interrupt: false, place: 0 });
     expect(hitAt(answer, 0, 250, 5, false)).toBeNull();
     expect(hitAt(answer, 1, 150, 5, false)).toBeNull();
     expect(hitAt(answer, 7, 150, 5, false)).toBeNull();
