@@ -50,6 +50,7 @@ mod histogram;
 mod in_view;
 mod lanes;
 mod names;
+mod offered;
 mod overview;
 mod pivot;
 mod presets;
