@@ -160,8 +160,10 @@ impl<'a> Selection<'a> {
             Some((starts, ends)) => {
                 self.chunks.retain(|chunk| {
                     let (starts, ends) = (starts.spans[*chunk], ends.spans[*chunk]);
-                    starts.is_some_and(|(least, _)| least < end)
-                        && ends.is_some_and(|(_, greatest)| greatest > start)
+                    starts.is_some_and(|(least, greatest)| {
+                        let reaches = ends.is_some_and(|(_, last)| last > start);
+                        least < end && (reaches || greatest >= start)
+                    })
                 });
                 self.range = Some(Time::Intervals(starts, ends, range));
             }
@@ -194,7 +196,10 @@ impl<'a> Selection<'a> {
                 let rows = Rows::of(0..len);
                 match is_whole {
                     true => rows,
-                    false => rows.keep_if(|row| starts[row] < last && ends[row] > first),
+                    false => rows.keep_if(|row| {
+                        // What has no length is where it is.
+                        starts[row] < last && (ends[row] > first || starts[row] >= first)
+                    }),
                 }
             }
         };
