@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::ops::Range;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -22,10 +23,10 @@ pub struct Explanation {
     pub theories: Vec<Verdict>,
     /// What the theories were judged by.
     #[serde(skip)]
-    pub survey: Survey,
+    pub survey: Arc<Survey>,
     /// Who and what the survey speaks of.
     #[serde(skip)]
-    pub names: Identities,
+    pub names: Arc<Identities>,
 }
 
 impl Explanation {

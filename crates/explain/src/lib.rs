@@ -33,6 +33,7 @@ pub use survey::{
     CpuUse, InterruptUse, Load, Locked, ProcessUse, RankUse, RoutineUse, Spread, Survey, Wait,
     limit_ns,
 };
+pub use theories::story;
 pub use theory::{About, Outcome, Theory};
 pub(crate) use wording::listed;
 pub use wording::{duration, grouped, percent, size};
