@@ -1,8 +1,15 @@
 //! Which rows count.
 
-use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
-use crate::Id;
+use serde::{Deserialize, Serialize};
+use views::{IdSet, NULL, Rows};
+
+use crate::catalogue::{ColumnDef, ColumnKind};
+use crate::columns::{Keys, Measures, Opened};
+use crate::names::Names;
+use crate::selection::{Ask, bounded};
+use crate::{ExploreError, Id, decode, query};
 
 /// A condition on one column; where it says several things, all must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,4 +38,189 @@ pub struct Condition {
     /// A number is less than this. The unknown does not pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<i64>,
+}
+
+/// The most conditions of a request.
+const MOST_CONDITIONS: u64 = 64;
+
+/// The conditions of a request, ready to be put to rows.
+pub(crate) struct Filter {
+    tests: Vec<Test>,
+    /// The conditions as SQL.
+    pub(crate) sql: Vec<String>,
+}
+
+/// What a row must pass.
+enum Test {
+    /// A key's dense id is in the set.
+    Ids(Arc<Keys>, IdSet),
+    /// A number is in the bounds.
+    Span(Arc<Measures>, Option<i64>, Option<i64>),
+    /// A text that is not decoded contains this, which is in lower case.
+    Contains(&'static ColumnDef, String),
+}
+
+impl Filter {
+    pub(crate) fn new(
+        ask: Ask<'_>,
+        table: &Opened,
+        conditions: &[Condition],
+    ) -> Result<Filter, ExploreError> {
+        bounded("filter", conditions.len() as u64, 0, MOST_CONDITIONS)?;
+        // What is wrong with any of them is told before anything is decoded.
+        let columns: Result<Vec<&'static ColumnDef>, ExploreError> = conditions
+            .iter()
+            .map(|condition| condition.column(table))
+            .collect();
+        let mut filter = Filter {
+            tests: Vec::new(),
+            sql: Vec::new(),
+        };
+        for (condition, column) in conditions.iter().zip(columns?) {
+            filter.add(ask, table, condition, column)?;
+        }
+        Ok(filter)
+    }
+
+    fn add(
+        &mut self,
+        ask: Ask<'_>,
+        table: &Opened,
+        condition: &Condition,
+        column: &'static ColumnDef,
+    ) -> Result<(), ExploreError> {
+        match column.kind {
+            ColumnKind::Key => {
+                let keys = ask.keys(table, column)?;
+                let (sets, sql) = condition.sets(column, &keys.names);
+                self.sql.extend(sql);
+                let tests = sets.into_iter().map(|set| Test::Ids(keys.clone(), set));
+                self.tests.extend(tests);
+            }
+            ColumnKind::Measure | ColumnKind::Time if condition.is_bounded() => {
+                let (from, to) = (condition.from, condition.to);
+                let numbers = ask.measures(table, column)?;
+                self.sql.extend(query::bounds(column, from, to));
+                self.tests.push(Test::Span(numbers, from, to));
+            }
+            ColumnKind::Text => {
+                if let Some(text) = &condition.contains {
+                    self.sql.push(query::contains(column, text));
+                    self.tests.push(Test::Contains(column, text.to_lowercase()));
+                }
+            }
+            ColumnKind::Measure | ColumnKind::Time => {}
+        }
+        Ok(())
+    }
+
+    /// Whether any row of a chunk may pass.
+    pub(crate) fn may_pass(&self, chunk: usize) -> bool {
+        self.tests.iter().all(|test| match test {
+            Test::Span(numbers, from, to) => {
+                numbers.spans[chunk].is_some_and(|(least, greatest)| {
+                    from.is_none_or(|from| greatest >= from) && to.is_none_or(|to| least < to)
+                })
+            }
+            Test::Ids(..) | Test::Contains(..) => true,
+        })
+    }
+
+    /// Takes out the rows of a chunk that do not pass.
+    pub(crate) fn apply<'r>(
+        &self,
+        table: &Opened,
+        chunk: usize,
+        rows: Rows<'r>,
+    ) -> Result<Rows<'r>, ExploreError> {
+        self.tests.iter().try_fold(rows, |rows, test| {
+            Ok(match test {
+                Test::Ids(keys, ids) => rows.keep(&keys.chunks[chunk], ids),
+                Test::Span(numbers, from, to) => {
+                    let numbers = &numbers.chunks[chunk];
+                    // The unknown is the least number.
+                    let from = from.unwrap_or(NULL).max(NULL + 1);
+                    match to {
+                        Some(to) => rows.keep_if(|row| (from..*to).contains(&numbers[row])),
+                        None => rows.keep_if(|row| numbers[row] >= from),
+                    }
+                }
+                Test::Contains(column, text) => {
+                    let contains = |cell: &str| cell.to_lowercase().contains(text);
+                    let passes = decode::text_passes(table, chunk, &column.name, &contains)?;
+                    rows.keep_if(|row| passes[row])
+                }
+            })
+        })
+    }
+}
+
+impl Condition {
+    fn is_bounded(&self) -> bool {
+        self.from.is_some() || self.to.is_some()
+    }
+
+    /// Its column, if that can be put to the condition.
+    fn column(&self, table: &Opened) -> Result<&'static ColumnDef, ExploreError> {
+        let column = table.def.column(&self.column)?;
+        let of_ids = [self.within.is_some(), self.not_in.is_some()];
+        let of_labels = [self.is.is_some(), self.is_not.is_some()];
+        let has_ids = of_ids.contains(&true) || of_labels.contains(&true);
+        let wrong = match column.kind {
+            ColumnKind::Key if self.is_bounded() && !column.is_number() => {
+                "has ids without an order; use `in`, `is` or `contains`, not `from` and `to`"
+            }
+            ColumnKind::Measure | ColumnKind::Time if has_ids || self.contains.is_some() => {
+                "holds numbers; use `from` and `to`"
+            }
+            ColumnKind::Text if has_ids || self.is_bounded() => {
+                "holds text of its own in nearly every row; use `contains`"
+            }
+            _ => return Ok(column),
+        };
+        Err(table.def.wrong(column, wrong))
+    }
+
+    /// The sets of dense ids that a key must be in, and the same as SQL.
+    fn sets(&self, column: &ColumnDef, names: &Names) -> (Vec<IdSet>, Vec<String>) {
+        let bound = names.len() as u32;
+        let of =
+            |ids: &[Id]| -> Vec<u32> { ids.iter().filter_map(|id| names.dense(*id)).collect() };
+        let none_of = |set: &IdSet| {
+            let others = (0..=bound).filter(|dense| !set.contains(*dense));
+            IdSet::new(bound).with(others)
+        };
+        let of_labels = |labels: &[String]| names.whose(|label| labels.iter().any(|l| l == label));
+        let (mut sets, mut sql) = (Vec::new(), Vec::new());
+        if let Some(ids) = &self.within {
+            let ids = of(ids);
+            sql.push(query::is_one_of(column, names, &ids));
+            sets.push(IdSet::new(bound).with(ids));
+        }
+        if let Some(ids) = &self.not_in {
+            let ids = of(ids);
+            sql.push(query::is_none_of(column, names, &ids));
+            sets.push(none_of(&IdSet::new(bound).with(ids)));
+        }
+        if let Some(labels) = &self.is {
+            sql.push(query::is_label(column, labels));
+            sets.push(of_labels(labels));
+        }
+        if let Some(labels) = &self.is_not {
+            sql.push(query::is_no_label(column, labels));
+            sets.push(none_of(&of_labels(labels)));
+        }
+        if let Some(text) = &self.contains {
+            sql.push(query::contains(column, text));
+            let text = text.to_lowercase();
+            sets.push(names.whose(|label| label.to_lowercase().contains(&text)));
+        }
+        if self.is_bounded() {
+            sql.extend(query::bounds(column, self.from, self.to));
+            sets.push(names.whose_number(|number| {
+                self.from.is_none_or(|from| number >= from) && self.to.is_none_or(|to| number < to)
+            }));
+        }
+        (sets, sql)
+    }
 }

@@ -28,8 +28,8 @@
 //! # What holds for every answer
 //!
 //! - Times are nanoseconds since the trace's start; ranges are half open.
-//! - A row that lasts (a run, an interrupt, a process) is in a range if it overlaps it, any other if
-//!   its time lies in it.
+//! - A row that lasts (a run, an interrupt, a process) is in a range if it overlaps it; any other, and
+//!   one that lasts no time, if its time lies in it.
 //! - Unknown is `null`, never 0.
 //! - No request panics or allocates more than its bounds allow: what asks for more is refused.
 
@@ -50,6 +50,7 @@ mod histogram;
 mod in_view;
 mod lanes;
 mod names;
+mod offered;
 mod overview;
 mod pivot;
 mod presets;

@@ -145,7 +145,8 @@ pub(crate) fn within(table: &TableDef, within: Within, range: TimeRange) -> Stri
     match (&table.lasts, within) {
         (Some(_), Within::Overlap) => {
             let (start, end) = interval(table);
-            format!("{start} < {to} AND {end} > {from}")
+            // The first two conditions say which chunks need not be read.
+            format!("{start} < {to} AND {end} >= {from} AND ({end} > {from} OR {start} >= {from})")
         }
         _ => format!("{0} >= {from} AND {0} < {to}", table.time),
     }
@@ -307,7 +308,8 @@ mod tests {
         let range = TimeRange::new(10, 20);
         assert_eq!(
             super::within(interrupts, Within::Overlap, range),
-            "coalesce(start_ns, end_ns) < 20 AND end_ns > 10"
+            "coalesce(start_ns, end_ns) < 20 AND end_ns >= 10 AND (end_ns > 10 OR \
+             coalesce(start_ns, end_ns) >= 10)"
         );
         assert_eq!(
             super::within(interrupts, Within::Moment, range),

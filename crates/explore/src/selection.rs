@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
-use views::{IdSet, NULL, Rows, TimeRange, rows_within};
+use views::{Rows, TimeRange, rows_within};
 
-use crate::catalogue::{self, ColumnDef, ColumnKind};
+use crate::catalogue::{self, ColumnDef};
 use crate::columns::{Columns, Keys, Measures, Opened};
+use crate::filter::Filter;
 use crate::trace::{Trace, check};
-use crate::{Condition, ExploreError, decode, query};
+use crate::{Condition, ExploreError, query};
 
 /// What requests are answered from.
 #[derive(Clone, Copy)]
@@ -28,9 +29,6 @@ pub(crate) enum Within {
     Moment,
 }
 
-/// The most conditions of a request.
-const MOST_CONDITIONS: usize = 64;
-
 /// The rows of a table that a request is about.
 pub(crate) struct Selection<'a> {
     pub(crate) ask: Ask<'a>,
@@ -38,8 +36,8 @@ pub(crate) struct Selection<'a> {
     /// The chunks that may have some.
     chunks: Vec<usize>,
     range: Option<Time>,
-    tests: Vec<Test>,
-    /// The conditions as SQL.
+    filter: Filter,
+    /// What rows they are, as SQL.
     pub(crate) sql: Vec<String>,
 }
 
@@ -49,13 +47,6 @@ enum Time {
     Moments(Arc<Measures>, TimeRange),
     /// Each from a start to an end.
     Intervals(Arc<Measures>, Arc<Measures>, TimeRange),
-}
-
-/// What a row must pass.
-enum Test {
-    Ids(Arc<Keys>, IdSet),
-    Span(Arc<Measures>, Option<i64>, Option<i64>),
-    Contains(&'static str, String),
 }
 
 impl<'a> Ask<'a> {
@@ -141,26 +132,20 @@ impl<'a> Selection<'a> {
         range: Option<TimeRange>,
         filter: &[Condition],
     ) -> Result<Selection<'a>, ExploreError> {
-        bounded("filter", filter.len() as u64, 0, MOST_CONDITIONS as u64)?;
+        let filter = Filter::new(ask, table, filter)?;
+        let chunks = 0..table.stored.chunks().len();
         let mut selection = Selection {
             ask,
             table: table.clone(),
-            chunks: (0..table.stored.chunks().len()).collect(),
+            chunks: chunks.filter(|chunk| filter.may_pass(*chunk)).collect(),
             range: None,
-            tests: Vec::new(),
             sql: Vec::new(),
+            filter,
         };
-        // What is wrong with a condition is told before anything is decoded.
-        let mut columns = Vec::with_capacity(filter.len());
-        for condition in filter {
-            columns.push(checked(table, condition)?);
-        }
         if let Some(range) = range {
             selection.limit(within, range)?;
         }
-        for (condition, column) in filter.iter().zip(columns) {
-            selection.add(condition, column)?;
-        }
+        selection.sql.extend_from_slice(&selection.filter.sql);
         Ok(selection)
     }
 
@@ -175,8 +160,10 @@ impl<'a> Selection<'a> {
             Some((starts, ends)) => {
                 self.chunks.retain(|chunk| {
                     let (starts, ends) = (starts.spans[*chunk], ends.spans[*chunk]);
-                    starts.is_some_and(|(least, _)| least < end)
-                        && ends.is_some_and(|(_, greatest)| greatest > start)
+                    starts.is_some_and(|(least, greatest)| {
+                        let reaches = ends.is_some_and(|(_, last)| last > start);
+                        least < end && (reaches || greatest >= start)
+                    })
                 });
                 self.range = Some(Time::Intervals(starts, ends, range));
             }
@@ -193,88 +180,10 @@ impl<'a> Selection<'a> {
         Ok(())
     }
 
-    fn add(
-        &mut self,
-        condition: &Condition,
-        column: &'static ColumnDef,
-    ) -> Result<(), ExploreError> {
-        let table = self.table.clone();
-        if column.kind == ColumnKind::Text {
-            if let Some(text) = &condition.contains {
-                self.sql.push(query::contains(column, text));
-                let test = Test::Contains(stored_text(column), text.to_lowercase());
-                self.tests.push(test);
-            }
-            return Ok(());
-        }
-        if column.kind == ColumnKind::Key {
-            let keys = self.ask.keys(&table, column)?;
-            let names = &keys.names;
-            let unknown = keys.bound();
-            let mut sets = Vec::new();
-            let every = || IdSet::new(unknown).with(0..=unknown);
-            let of = |ids: &[crate::Id]| {
-                let ids = ids.iter().filter_map(|id| names.dense(*id));
-                ids.collect::<Vec<u32>>()
-            };
-            if let Some(ids) = &condition.within {
-                let ids = of(ids);
-                self.sql.push(query::is_one_of(column, names, &ids));
-                sets.push(IdSet::new(unknown).with(ids));
-            }
-            if let Some(ids) = &condition.not_in {
-                let ids = of(ids);
-                self.sql.push(query::is_none_of(column, names, &ids));
-                let out = IdSet::new(unknown).with(ids);
-                sets.push(IdSet::new(unknown).with((0..=unknown).filter(|id| !out.contains(*id))));
-            }
-            if let Some(labels) = &condition.is {
-                self.sql.push(query::is_label(column, labels));
-                sets.push(names.whose(|label| labels.iter().any(|wanted| wanted == label)));
-            }
-            if let Some(labels) = &condition.is_not {
-                self.sql.push(query::is_no_label(column, labels));
-                let out = names.whose(|label| labels.iter().any(|unwanted| unwanted == label));
-                sets.push(IdSet::new(unknown).with((0..=unknown).filter(|id| !out.contains(*id))));
-            }
-            if let Some(text) = &condition.contains {
-                self.sql.push(query::contains(column, text));
-                let text = text.to_lowercase();
-                sets.push(names.whose(|label| label.to_lowercase().contains(&text)));
-            }
-            if condition.from.is_some() || condition.to.is_some() {
-                self.sql
-                    .extend(query::bounds(column, condition.from, condition.to));
-                let (from, to) = (condition.from, condition.to);
-                sets.push(names.whose_number(|number| {
-                    from.is_none_or(|from| number >= from) && to.is_none_or(|to| number < to)
-                }));
-            }
-            let all = sets.into_iter().reduce(|a, b| {
-                IdSet::new(unknown)
-                    .with((0..=unknown).filter(|id| a.contains(*id) && b.contains(*id)))
-            });
-            self.tests.push(Test::Ids(keys, all.unwrap_or_else(every)));
-            return Ok(());
-        }
-        if condition.from.is_some() || condition.to.is_some() {
-            let numbers = self.ask.measures(&table, column)?;
-            let (from, to) = (condition.from, condition.to);
-            self.sql.extend(query::bounds(column, from, to));
-            self.chunks.retain(|chunk| {
-                numbers.spans[*chunk].is_some_and(|(least, greatest)| {
-                    from.is_none_or(|from| greatest >= from) && to.is_none_or(|to| least < to)
-                })
-            });
-            self.tests.push(Test::Span(numbers, from, to));
-        }
-        Ok(())
-    }
-
     /// The rows of a chunk that are selected.
     pub(crate) fn rows(&self, chunk: usize) -> Result<Rows<'_>, ExploreError> {
         let len = self.table.stored.chunks()[chunk].rows;
-        let mut rows = match &self.range {
+        let rows = match &self.range {
             None => Rows::of(0..len),
             Some(Time::Moments(times, range)) => {
                 Rows::of(rows_within(&times.chunks[chunk], *range))
@@ -287,29 +196,14 @@ impl<'a> Selection<'a> {
                 let rows = Rows::of(0..len);
                 match is_whole {
                     true => rows,
-                    false => rows.keep_if(|row| starts[row] < last && ends[row] > first),
+                    false => rows.keep_if(|row| {
+                        // What has no length is where it is.
+                        starts[row] < last && (ends[row] > first || starts[row] >= first)
+                    }),
                 }
             }
         };
-        for test in &self.tests {
-            rows = match test {
-                Test::Ids(keys, ids) => rows.keep(&keys.chunks[chunk], ids),
-                Test::Span(numbers, from, to) => {
-                    let numbers = &numbers.chunks[chunk];
-                    // The unknown is the least number.
-                    let from = from.unwrap_or(NULL + 1).max(NULL + 1);
-                    match to {
-                        Some(to) => rows.keep_if(|row| (from..*to).contains(&numbers[row])),
-                        None => rows.keep_if(|row| numbers[row] >= from),
-                    }
-                }
-                Test::Contains(column, text) => {
-                    let contains = |cell: &str| cell.to_lowercase().contains(text);
-                    let passes = decode::text_passes(&self.table, chunk, column, &contains)?;
-                    rows.keep_if(|row| passes[row])
-                }
-            };
-        }
+        let rows = self.filter.apply(&self.table, chunk, rows)?;
         Ok(rows.until(self.ask.cancel))
     }
 
@@ -363,39 +257,5 @@ impl<'a> Selection<'a> {
         let chunks = self.table.stored.chunks();
         let rows = self.chunks.iter().map(|chunk| chunks[*chunk].rows);
         rows.max().unwrap_or(0)
-    }
-}
-
-/// The column of a condition, if it can be put to that.
-fn checked(table: &Opened, condition: &Condition) -> Result<&'static ColumnDef, ExploreError> {
-    let column = table.def.column(&condition.column)?;
-    let has_ids = condition.within.is_some()
-        || condition.not_in.is_some()
-        || condition.is.is_some()
-        || condition.is_not.is_some();
-    let has_bounds = condition.from.is_some() || condition.to.is_some();
-    match column.kind {
-        ColumnKind::Key if has_bounds && !column.is_number() => Err(table.def.wrong(
-            column,
-            "has ids without an order; use `in`, `is` or `contains`, not `from` and `to`",
-        )),
-        ColumnKind::Key => Ok(column),
-        ColumnKind::Measure | ColumnKind::Time if has_ids || condition.contains.is_some() => {
-            Err(table
-                .def
-                .wrong(column, "holds numbers; use `from` and `to`"))
-        }
-        ColumnKind::Text if has_ids || has_bounds => Err(table.def.wrong(
-            column,
-            "holds text of its own in nearly every row; use `contains`",
-        )),
-        _ => Ok(column),
-    }
-}
-
-fn stored_text(column: &'static ColumnDef) -> &'static str {
-    match column.source {
-        crate::catalogue::Source::Text(name) => name,
-        _ => &column.name,
     }
 }

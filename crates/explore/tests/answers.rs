@@ -309,6 +309,29 @@ fn time_in_view_is_cut_to_the_range() {
 }
 
 #[test]
+fn rows_of_no_length_are_where_they_are() {
+    let explored = Explored::busy();
+    let runs = runs(explored);
+    let rows = |range: [i64; 2]| {
+        let pivot = request(json!({"table": "cpu_runs", "range": range, "first": 0}));
+        explored.explorer.pivot(&pivot, &GO_ON).unwrap().rows
+    };
+    let last = runs.iter().map(|run| run.end).max().unwrap();
+    assert_eq!(rows([0, last + 1]), runs.len() as u64);
+    let moment = runs
+        .iter()
+        .find(|run| run.start == run.end)
+        .expect("one of no length");
+    let at = moment.start;
+    let there = runs
+        .iter()
+        .filter(|run| run.start <= at && (run.end > at || run.start == at));
+    assert_eq!(rows([at, at + 1]), there.count() as u64);
+    let before = runs.iter().filter(|run| run.start < at && run.end >= at);
+    assert_eq!(rows([at - 1, at]), before.count() as u64);
+}
+
+#[test]
 fn groups_come_in_pages_and_are_searched() {
     let explored = Explored::busy();
     let ask = |more: serde_json::Value| {

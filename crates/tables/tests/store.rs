@@ -115,6 +115,23 @@ fn a_trace_is_read_for_the_first_question_only() {
 }
 
 #[test]
+fn what_was_made_is_known_and_nothing_is_made_for_it() {
+    let case = Case::new();
+    let store = case.open();
+    assert!(store.made(Table::Samples).unwrap().is_none());
+    assert!(case.files(Table::Samples).is_empty());
+    let rows = store
+        .table(Table::Samples, Options::default())
+        .unwrap()
+        .rows();
+    for store in [store, case.open()] {
+        let made = store.made(Table::Samples).unwrap();
+        assert_eq!(made.map(|made| made.rows()), Some(rows));
+        assert!(store.made(Table::Processes).unwrap().is_none());
+    }
+}
+
+#[test]
 fn another_content_is_another_trace() {
     let case = Case::new();
     case.open().make(&WANTED, Options::default()).unwrap();
