@@ -24,7 +24,11 @@ export class Opened {
   input = $state.raw<Mark[]>([]);
   #asked = new Set<string>();
 
-  constructor(readonly trace: Trace) {}
+  trace: Trace = $state.raw() as Trace;
+
+  constructor(trace: Trace) {
+    this.trace = trace;
+  }
 
   /** A table by its name. */
   table(name: string): Table | undefined {
@@ -69,6 +73,11 @@ export class Opened {
     void this.#once("findings", async () => {
       this.explanation = await api.findings(this.trace.id);
       await this.#renew();
+      // All of a large trace is read by now.
+      if (this.trace.complete === false) {
+        const { traces } = await api.session();
+        this.trace = traces.find(({ id }) => id === this.trace.id) ?? this.trace;
+      }
     });
   }
 
