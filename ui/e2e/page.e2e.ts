@@ -422,15 +422,18 @@ describe("several traces", () => {
     const usage = panel("cpu_runs", ["process_name", "|", "rows", "cpu_ns:sum"], { kind: "timeline", measure: "time", by: "process_name", as: "stacked" }, "Usage");
     const seen = await watch(browser, link(server.address, analysis([usage], { traces: [0, 1] })));
     try {
-      await expect.poll(() => seen.page.locator("section.panel .u-over").count(), { timeout: 30_000 }).toBe(2);
       await expect.poll(() => isDrawn(seen.page, "section.panel .trace:nth-child(2) .plot"), { timeout: 30_000 }).toBe(true);
-      const [one, other] = [
-        (await seen.page.locator(".u-over").nth(0).boundingBox())!,
-        (await seen.page.locator(".u-over").nth(1).boundingBox())!,
-      ];
+      // Plots are made anew as answers come: both are measured at once.
+      const boxes = () =>
+        seen.page.locator("section.panel .u-over").evaluateAll((plots) => plots.map((plot) => plot.getBoundingClientRect().toJSON() as DOMRect));
+      await expect.poll(async () => (await boxes()).length).toBe(2);
+      const [one, other] = (await boxes()) as [DOMRect, DOMRect];
       expect([one.y, one.height]).toEqual([other.y, other.height]);
       expect(Math.abs(one.width - other.width)).toBeLessThan(2);
       expect(other.x).toBeGreaterThan(one.x + one.width);
+      // The same height means the same: both axes go as far.
+      const tops = () => seen.page.locator("section.panel .frame").evaluateAll((frames) => frames.map((frame) => (frame as HTMLElement).dataset["top"]));
+      await expect.poll(async () => new Set(await tops()).size).toBe(1);
       content(seen);
     } finally {
       await seen.close();
