@@ -2,13 +2,14 @@
 
 use std::cmp::Reverse;
 use std::ops::Range;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde::Serialize;
-use tables::{Identities, Options, Store, StoreError, Table};
+use tables::{Functions, Identities, Options, Store, StoreError, Table};
 
 use crate::theories::THEORIES;
-use crate::{Asked, Case, Finding, Functions, Judgement, Outcome, Severity, Survey, Verdict};
+use crate::{Asked, Case, Finding, Judgement, Outcome, Severity, Survey, Verdict};
 
 /// What is to be said of a trace.
 #[derive(Debug, Serialize)]
@@ -22,10 +23,10 @@ pub struct Explanation {
     pub theories: Vec<Verdict>,
     /// What the theories were judged by.
     #[serde(skip)]
-    pub survey: Survey,
+    pub survey: Arc<Survey>,
     /// Who and what the survey speaks of.
     #[serde(skip)]
-    pub names: Identities,
+    pub names: Arc<Identities>,
 }
 
 impl Explanation {

@@ -10,20 +10,19 @@ mod figures;
 mod findings;
 mod histograms;
 mod usage;
+mod views;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::cli::{Explained, Failure, TraceTables};
 use crate::output::{Printable, duration, grouped, size};
 use charts::Charts;
+pub(crate) use views::ShownView;
 
 const UPLOT_CSS: &str = include_str!("../../assets/uplot/uPlot.min.css");
 const UPLOT_JS: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
 const CSS: &str = include_str!("page.css");
 const JS: &str = include_str!("page.js");
-
-/// What tells that laglab's own model made a trace: the file that it says it was logged to.
-const SIMULATED: &str = r"C:\Traces\simulated.etl";
 
 /// The tables that a page is made of.
 pub(crate) fn tables() -> Vec<tables::Table> {
@@ -34,7 +33,8 @@ pub(crate) fn tables() -> Vec<tables::Table> {
     tables
 }
 
-/// The page. Without a title of the user's it is headed by the names of the trace's files.
+/// The page, with what was on screen. Without a title of the user's it is headed by the names of the
+/// trace's files.
 ///
 /// # Errors
 /// If a table cannot be read, or the user stopped it.
@@ -42,6 +42,7 @@ pub(crate) fn page(
     trace: &TraceTables,
     explained: &Explained,
     title: Option<&str>,
+    views: &[ShownView],
 ) -> Result<String, Failure> {
     let charts = Charts::read(trace, explained)?;
     let data = serde_json::to_string(&charts).map_err(std::io::Error::from)?;
@@ -71,6 +72,7 @@ pub(crate) fn page(
             body {
                 (header(explained, &title))
                 main {
+                    (views::section(views))
                     section id="findings" {
                         h2 { "Findings" }
                         (findings::cards(findings))
@@ -115,10 +117,7 @@ pub(crate) fn page(
 fn header(explained: &Explained, title: &str) -> Markup {
     let info = &explained.info;
     let system = &info.system;
-    let is_simulated = info
-        .sessions
-        .iter()
-        .any(|session| session.log_file == SIMULATED);
+    let is_simulated = info.is_simulated();
     let maker = [&system.manufacturer, &system.model];
     let maker: Vec<&str> = maker.into_iter().flatten().map(String::as_str).collect();
     let cpus = match &system.cpu {
