@@ -406,7 +406,7 @@ describe("the stall by rank", () => {
     seen = await watch(browser, link(server.address, { page: "sql", traces: [0], query: "SELECT process, count(*) AS n FROM cpu_runs_named GROUP BY 1 ORDER BY n DESC" }));
     if (!withSql) skip("this program is built without SQL");
     const { page } = seen;
-    const editor = page.getByRole("textbox").first();
+    const editor = page.getByRole("combobox", { name: /^SQL query/ });
     await page.getByRole("alert").first().waitFor({ timeout: 60_000 });
     seen.complaints.length = 0; // The browser says that the answer was a refusal.
     await editor.fill("SELECT process, runs FROM cpu_by_process ORDER BY runs DESC LIMIT 5");
