@@ -1,11 +1,11 @@
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { defineConfig } from "vitest/config";
-import { mock } from "./dev/mock.ts";
+import { proxy } from "./dev/proxy.ts";
 
 export default defineConfig({
   // The page lies below a token that is another each time: all its addresses are relative.
   base: "./",
-  plugins: [svelte(), mock()],
+  plugins: [svelte(), proxy()],
   build: {
     target: "es2023",
     // No data: addresses in styles or scripts; the policy allows them for images alone.

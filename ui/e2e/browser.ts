@@ -69,8 +69,11 @@ export function screenOf(page: Page): { [name: string]: unknown } {
 export async function isDrawn(page: Page, selector: string): Promise<boolean> {
   return page.locator(selector).first().evaluate((holder) => {
     const canvas = holder instanceof HTMLCanvasElement ? holder : holder.querySelector("canvas");
-    const ctx = canvas?.getContext("2d");
+    // Of a copy: reading the page's own would make it slow, and the browser says so.
+    const ctx = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
     if (!canvas || !ctx || canvas.width === 0 || canvas.height === 0) return false;
+    [ctx.canvas.width, ctx.canvas.height] = [canvas.width, canvas.height];
+    ctx.drawImage(canvas, 0, 0);
     const pixels = new Uint32Array(ctx.getImageData(0, 0, canvas.width, canvas.height).data.buffer);
     return new Set(pixels).size > 3;
   });

@@ -13,7 +13,7 @@ export class Folder {
 
   /** A scenario's trace, as long as it says or as is said here. */
   simulate(scenario: string, duration?: string): string {
-    const trace = join(this.path, `${scenario}.etl`);
+    const trace = join(this.folder(duration ?? "whole"), `${scenario}.etl`);
     if (!existsSync(trace)) run(["simulate", scenario, "-o", trace, ...(duration ? ["--duration", duration] : [])]);
     return trace;
   }
@@ -36,9 +36,11 @@ export function run(args: string[]): string {
   return execFileSync(program, args, { encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] });
 }
 
-/** The rows of a query, by `laglab sql`. */
-export function sql<Row>(trace: string, query: string): Row[] {
-  return JSON.parse(run(["sql", trace, query, "--format", "json"])) as Row[];
+/** The rows of a query, by `laglab sql`; none if the program is built without it. */
+export function sql<Row>(trace: string, query: string): Row[] | null {
+  if (!/^\s+sql\s/m.test(run(["--help"]))) return null;
+  const lines = run(["sql", trace, query, "--format", "jsonl", "--all"]).trim().split("\n");
+  return lines.map((line) => JSON.parse(line) as Row);
 }
 
 /** A running `laglab open`. */

@@ -81,6 +81,42 @@ async function json<T>(path: string, body?: unknown, signal?: AbortSignal): Prom
   return (await ask(path, body, signal)).json() as Promise<T>;
 }
 
+/**
+ * So many requests are under way at once: a browser has six connections to a server, and how far the
+ * server is can be asked even while all others wait for a large trace.
+ */
+const AT_ONCE = 4;
+let underWay = 0;
+const queue: (() => void)[] = [];
+
+/** Waits for a place; whoever gives up meanwhile leaves the queue. */
+async function place(signal: AbortSignal | undefined): Promise<void> {
+  if (underWay < AT_ONCE) {
+    underWay += 1;
+    return;
+  }
+  await new Promise<void>((resolve, reject) => {
+    const enter = () => {
+      signal?.removeEventListener("abort", leave);
+      resolve();
+    };
+    const leave = () => {
+      queue.splice(queue.indexOf(enter), 1);
+      reject(new DOMException("Nobody waits for it any more.", "AbortError"));
+    };
+    if (signal?.aborted) return leave();
+    signal?.addEventListener("abort", leave, { once: true });
+    queue.push(enter);
+  });
+}
+
+/** Gives the place to the next. */
+function leavePlace(): void {
+  const next = queue.shift();
+  if (next) next();
+  else underWay -= 1;
+}
+
 /** As `json`, from what is kept if it was asked before. */
 async function once<T>(path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
   const question = body === undefined ? path : `${path} ${JSON.stringify(body)}`;
@@ -94,7 +130,12 @@ async function once<T>(path: string, body?: unknown, signal?: AbortSignal): Prom
   pending += 1;
   let answer: T;
   try {
-    answer = await json<T>(path, body, signal);
+    await place(signal);
+    try {
+      answer = await json<T>(path, body, signal);
+    } finally {
+      leavePlace();
+    }
   } finally {
     pending -= 1;
     if (pending === 0) waiting.since = null;

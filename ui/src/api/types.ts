@@ -23,6 +23,8 @@ export interface Trace {
   range?: Range | null;
   events: number | null;
   size_bytes: number | null;
+  /** Not yet of a large trace: only its headers were read. */
+  complete?: boolean;
   warnings: string[];
 }
 

@@ -20,7 +20,7 @@ export interface Bar {
 
 /** The bars of spans; a span that is a column wide or more has its own. */
 export function bars(spans: Spans, draw: (bar: Bar) => void): void {
-  let shared: Bar | null = null;
+  let shared = null as Bar | null;
   let longest = 0;
   for (let place = 0; place < spans.length; place++) {
     const [from, to] = [spans.left(place), spans.right(place)];

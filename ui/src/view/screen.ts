@@ -17,6 +17,8 @@ export interface Panel {
   show?: "both" | "graph" | "table";
   /** The stretch of time that a flame graph is compared with. */
   compare?: Range;
+  /** The trace that a flame graph is compared with. */
+  other?: number;
   /** A flame graph whose callers are below. */
   inverted?: boolean;
 }
@@ -151,6 +153,7 @@ function readPanel(value: unknown): Panel | null {
   if (selected.length > 0) panel.selected = selected;
   const compare = readRange(value.compare);
   if (compare) panel.compare = compare;
+  if (isNumber(value.other)) panel.other = value.other;
   if (value.inverted === true) panel.inverted = true;
   if (value.show === "graph" || value.show === "table") panel.show = value.show;
   return panel;

@@ -24,7 +24,11 @@ export class Opened {
   input = $state.raw<Mark[]>([]);
   #asked = new Set<string>();
 
-  constructor(readonly trace: Trace) {}
+  trace: Trace = $state.raw() as Trace;
+
+  constructor(trace: Trace) {
+    this.trace = trace;
+  }
 
   /** A table by its name. */
   table(name: string): Table | undefined {
@@ -69,6 +73,11 @@ export class Opened {
     void this.#once("findings", async () => {
       this.explanation = await api.findings(this.trace.id);
       await this.#renew();
+      // All of a large trace is read by now.
+      if (this.trace.complete === false) {
+        const { traces } = await api.session();
+        this.trace = traces.find(({ id }) => id === this.trace.id) ?? this.trace;
+      }
     });
   }
 
@@ -120,6 +129,7 @@ class Page {
   last = $state(0);
 
   #step: { kind: string; when: number } | null = null;
+  #later: ReturnType<typeof setTimeout> | undefined;
   #noticed: ReturnType<typeof setTimeout> | undefined;
 
   /** The trace that is analysed. */
@@ -160,6 +170,8 @@ class Page {
       this.#read();
       history.replaceState({ at: 0 }, "");
       addEventListener("popstate", (event) => {
+        clearTimeout(this.#later);
+        this.#later = undefined;
         const state = event.state as { at?: number } | null;
         this.at = state?.at ?? this.last + 1;
         this.last = Math.max(this.last, this.at);
@@ -184,18 +196,27 @@ class Page {
    * does not go through every moment of panning.
    */
   go(change: Partial<Screen>, kind = ""): void {
-    this.screen = { ...this.screen, ...change };
     const now = performance.now();
     const joins = kind !== "" && this.#step?.kind === kind && now - this.#step.when < ONE_STEP_MS;
     this.#step = { kind, when: now };
-    const address = `#${fragmentOf(this.screen)}`;
+    if (!joins) this.settle();
+    this.screen = { ...this.screen, ...change };
     if (joins) {
-      history.replaceState({ at: this.at }, "", address);
+      // Browsers stop pages that change their address many times a second.
+      this.#later ??= setTimeout(() => this.settle(), 200);
     } else {
       this.at += 1;
       this.last = this.at;
-      history.pushState({ at: this.at }, "", address);
+      history.pushState({ at: this.at }, "", `#${fragmentOf(this.screen)}`);
     }
+  }
+
+  /** Lets the address say what is shown, if it does not yet. */
+  settle(): void {
+    if (this.#later === undefined) return;
+    clearTimeout(this.#later);
+    this.#later = undefined;
+    history.replaceState({ at: this.at }, "", `#${fragmentOf(this.screen)}`);
   }
 
   /** Tells something, for some seconds. */

@@ -1,9 +1,10 @@
-// A server's answers, made up, for `npm run dev` where no laglab runs. With LAGLAB_SERVER=http://127.0.0.1:PORT/TOKEN/
-// requests go to one that does.
+// What `npm run dev` asks, it asks the laglab whose address is LAGLAB_SERVER: start `laglab open
+// --no-browser TRACE`, and give the address that it prints.
+
 import type { Plugin } from "vite";
 
-/** Answers `api/…` while the page is developed. */
-export function mock(): Plugin {
+/** Hands `api/…` on while the page is developed. */
+export function proxy(): Plugin {
   const server = process.env["LAGLAB_SERVER"];
   return {
     name: "laglab-server",
