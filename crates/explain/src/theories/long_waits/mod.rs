@@ -6,7 +6,6 @@ mod held;
 mod holders;
 mod path;
 mod readier;
-mod silence;
 mod still_waiting;
 mod waiter;
 mod weigh;
@@ -229,10 +228,12 @@ fn finding(
     let lost_ns = lost_in_all(group).min(case.survey.span_ns());
     let longest_lost_ns = worst.lost_ns();
     let is_urgent = waiter.priority().is_none_or(|p| p >= URGENT_FROM);
+    // Its program went on: it shared its CPUs among its own threads.
+    let is_among_its_own = worst.weighed.is_among_its_own;
     let severity = match longest_lost_ns {
-        INTERRUPTS_THOUGHT_NS.. if is_urgent => Severity::Problem,
+        INTERRUPTS_THOUGHT_NS.. if is_urgent && !is_among_its_own => Severity::Problem,
         INTERRUPTS_THOUGHT_NS.. => Severity::Warning,
-        NOTICED_NS.. if is_urgent => Severity::Warning,
+        NOTICED_NS.. if is_urgent && !is_among_its_own => Severity::Warning,
         _ => Severity::Information,
     };
     let mut finding =
@@ -253,7 +254,7 @@ fn finding(
         ));
     }
     finding = finding
-        .with(worst.held.evidence(waiter, &holders.silences))
+        .with(worst.held.evidence(waiter, &case.survey.silences))
         .with(held::by_rank_and_priority(waiter, holders))
         .with(worst.weighed.who_ran.clone());
     finding.weighed = worst.weighed.verdicts.clone();
