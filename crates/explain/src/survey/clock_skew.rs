@@ -6,6 +6,7 @@
 //! difference is told only where both agree. Where events are missing, the next one seems to be late:
 //! between two processors the most pairs tell.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
 use arrow_array::RecordBatch;
@@ -124,16 +125,31 @@ struct Pairs {
     start_ns: i64,
     width_ns: i64,
     of_two: FxHashMap<(u32, u16, u16), OfTwo>,
-    /// Of each thread: events that made it ready and led to no run yet, runs that none led to yet.
     threads: FxHashMap<u32, Pending>,
     is_any_impossible: bool,
 }
 
+/// Of a thread: what made it ready and led to no run yet, when and by which CPU; and runs that
+/// nothing led to yet.
 #[derive(Default)]
 struct Pending {
-    /// When, and by which CPU.
     readied: VecDeque<(i64, u16)>,
     ran: VecDeque<(i64, u16)>,
+}
+
+impl Pending {
+    /// The first run that what made it ready then may belong to, as late as it is.
+    fn ran_before(&mut self, readied_ns: i64) -> Option<(i64, u16)> {
+        self.drop_stale(readied_ns);
+        self.ran
+            .pop_front_if(|(start_ns, _)| *start_ns < readied_ns)
+    }
+
+    fn drop_stale(&mut self, now_ns: i64) {
+        let is_stale = |(time_ns, _): &(i64, u16)| now_ns.saturating_sub(*time_ns) >= STALE_NS;
+        while self.ran.pop_front_if(|ran| is_stale(ran)).is_some() {}
+        while self.readied.pop_front_if(|ready| is_stale(ready)).is_some() {}
+    }
 }
 
 const READY: [&str; 3] = ["time_ns", "cpu", "thread_id"];
@@ -205,19 +221,16 @@ impl Pairs {
 
     fn readied(&mut self, thread_id: u32, time_ns: i64, cpu: u16) {
         let pending = self.threads.entry(thread_id).or_default();
-        while let Some((start_ns, on_cpu)) = pending.ran.pop_front() {
-            if time_ns.saturating_sub(start_ns) < STALE_NS {
-                self.pair(Pair {
-                    thread_id,
-                    readied_ns: time_ns,
-                    readying_cpu: cpu,
-                    start_ns,
-                    cpu: on_cpu,
-                });
-                return;
-            }
+        // It was made ready twice, and did not run between: the first belongs to a run before.
+        let first = pending.readied.front().copied();
+        let late = first.and_then(|readied| Some((readied, pending.ran_before(readied.0)?)));
+        if late.is_some() {
+            pending.readied.pop_front();
         }
         pending.readied.push_back((time_ns, cpu));
+        if let Some((readied, ran)) = late {
+            self.pair(thread_id, readied, ran);
+        }
     }
 
     fn run(&mut self, view: &CpuRunsView<'_>, row: usize) {
@@ -225,7 +238,6 @@ impl Pairs {
         if thread_id == 0 {
             return;
         }
-        let pending = self.threads.entry(thread_id).or_default();
         // Of its first run nothing is known: most threads waited before.
         if view
             .previous_state
@@ -234,22 +246,47 @@ impl Pairs {
         {
             return;
         }
-        while let Some((readied_ns, readying_cpu)) = pending.readied.pop_front() {
-            if start_ns.saturating_sub(readied_ns) < STALE_NS {
-                self.pair(Pair {
-                    thread_id,
-                    readied_ns,
-                    readying_cpu,
-                    start_ns,
-                    cpu,
-                });
-                return;
+        let pending = self.threads.entry(thread_id).or_default();
+        pending.drop_stale(start_ns);
+        let mut late = Vec::new();
+        let mut its = None;
+        while let Some(readied) = pending.readied.pop_front() {
+            // A thread that runs at once was made ready for that.
+            let is_prompt = (0..=PROMPT_NS).contains(&start_ns.saturating_sub(readied.0));
+            let before = match is_prompt {
+                true => {
+                    pending.ran.clear();
+                    None
+                }
+                false => pending.ran_before(readied.0),
+            };
+            match before {
+                Some(before) => late.push((readied, before)),
+                None => {
+                    its = Some(readied);
+                    break;
+                }
             }
         }
-        pending.ran.push_back((start_ns, cpu));
+        if its.is_none() {
+            pending.ran.push_back((start_ns, cpu));
+        }
+        for (readied, ran) in late {
+            self.pair(thread_id, readied, ran);
+        }
+        if let Some(readied) = its {
+            self.pair(thread_id, readied, (start_ns, cpu));
+        }
     }
 
-    fn pair(&mut self, pair: Pair) {
+    fn pair(&mut self, thread_id: u32, readied: (i64, u16), ran: (i64, u16)) {
+        let pair = Pair {
+            thread_id,
+            readied_ns: readied.0,
+            readying_cpu: readied.1,
+            start_ns: ran.0,
+            cpu: ran.1,
+        };
         if pair.readying_cpu == pair.cpu {
             return;
         }
@@ -274,7 +311,7 @@ impl Pairs {
         all.sort_unstable_by_key(|(key, _)| *key);
         let last = all.last().map_or(0, |((stretch, ..), _)| *stretch);
         let mut open = VecDeque::from([0..last + 1]);
-        let mut skews: Vec<ClockSkew> = Vec::new();
+        let mut disagree: BTreeMap<(u16, u16), Vec<OfTwo>> = BTreeMap::new();
         for _ in 0..ATTEMPTS {
             let Some(range) = open.pop_front() else {
                 break;
@@ -286,58 +323,70 @@ impl Pairs {
                 of_two.entry((*one, *other)).or_default().add(pairs);
             }
             let is_mixed = of_two.values().any(OfTwo::is_mixed);
-            let pairs: Vec<Pair> = of_two.values().filter_map(OfTwo::bound).collect();
-            let found = match is_mixed && range.len() > 1 {
-                true => None,
-                false => Bounds::of(&pairs).skews(&pairs),
-            };
-            match found {
-                Some(mut found) => {
-                    found.retain(|skew| late(&of_two, skew) >= SEVERAL);
-                    found.into_iter().for_each(|skew| add(&mut skews, skew));
+            let bounds = Bounds::of(&of_two);
+            if (is_mixed || !bounds.agree()) && range.len() > 1 {
+                let middle = range.start.midpoint(range.end);
+                open.extend([range.start..middle, middle..range.end]);
+            } else if bounds.agree() {
+                of_two.retain(|(one, other), pairs| {
+                    pairs.late > pairs.prompt && bounds.is_ahead(*one, *other)
+                });
+                for (two, pairs) in of_two {
+                    disagree.entry(two).or_default().push(pairs);
                 }
-                None if range.len() > 1 => {
-                    let middle = range.start.midpoint(range.end);
-                    open.extend([range.start..middle, middle..range.end]);
-                }
-                None => {}
             }
         }
-        skews.sort_by_key(|skew| (std::cmp::Reverse(skew.by_ns), skew.cpu));
-        skews
+        named(disagree)
     }
 }
 
-/// How many pairs show it.
-fn late(of_two: &BTreeMap<(u16, u16), OfTwo>, skew: &ClockSkew) -> u64 {
-    let of_it = of_two
-        .iter()
-        .filter(|((one, other), _)| match skew.is_ahead {
-            true => *one == skew.cpu,
-            false => *other == skew.cpu,
+/// The fewest clocks that the others disagree with: first the one that most do.
+fn named(mut disagree: BTreeMap<(u16, u16), Vec<OfTwo>>) -> Vec<ClockSkew> {
+    let mut skews = Vec::new();
+    while !disagree.is_empty() {
+        // Of each clock how many it is ahead of, how many behind, and by how much at most.
+        let mut clocks: BTreeMap<u16, (usize, usize, i64)> = BTreeMap::new();
+        for ((one, other), pairs) in &disagree {
+            let by_ns = pairs.iter().filter_map(|of_two| of_two.latest);
+            let by_ns = by_ns.map(|pair| pair.ahead_ns()).max().unwrap_or(0);
+            let ahead = clocks.entry(*one).or_default();
+            (ahead.0, ahead.2) = (ahead.0 + 1, ahead.2.max(by_ns));
+            let behind = clocks.entry(*other).or_default();
+            (behind.1, behind.2) = (behind.1 + 1, behind.2.max(by_ns));
+        }
+        let most = clocks.iter().max_by_key(|(cpu, (ahead, behind, by_ns))| {
+            (*ahead.max(behind), *by_ns, ahead, Reverse(**cpu))
         });
-    of_it.map(|(_, pairs)| pairs.late).sum()
-}
-
-/// Joins what was found at several times.
-fn add(skews: &mut Vec<ClockSkew>, skew: ClockSkew) {
-    let mut known = skews.iter_mut();
-    let known = known.find(|known| known.cpu == skew.cpu && known.is_ahead == skew.is_ahead);
-    let Some(known) = known else {
-        skews.push(skew);
-        return;
-    };
-    known.by_ns = known.by_ns.max(skew.by_ns);
-    known.pairs.extend(skew.pairs);
-    sort(&mut known.pairs);
-}
-
-fn sort(pairs: &mut Vec<Pair>) {
-    pairs.sort_by_key(|pair| {
-        let by = std::cmp::Reverse(pair.ahead_ns());
-        (by, pair.readied_ns, pair.thread_id, pair.cpu)
-    });
-    pairs.truncate(KEPT);
+        let Some((cpu, (ahead, behind, _))) = most else {
+            break;
+        };
+        let (cpu, is_ahead) = (*cpu, ahead >= behind);
+        let (mut pairs, mut late) = (Vec::new(), 0);
+        disagree.retain(|(one, other), of_two| {
+            let is_its = if is_ahead { *one == cpu } else { *other == cpu };
+            if is_its {
+                pairs.extend(of_two.iter().filter_map(|of_two| of_two.latest));
+                late += of_two.iter().map(|of_two| of_two.late).sum::<u64>();
+            }
+            !is_its
+        });
+        pairs.sort_by_key(|pair: &Pair| {
+            let by = Reverse(pair.ahead_ns());
+            (by, pair.readied_ns, pair.thread_id, pair.cpu)
+        });
+        pairs.truncate(KEPT);
+        let by_ns = pairs.first().map_or(0, Pair::ahead_ns);
+        if late >= SEVERAL {
+            skews.push(ClockSkew {
+                cpu,
+                is_ahead,
+                by_ns,
+                pairs,
+            });
+        }
+    }
+    skews.sort_by_key(|skew| (Reverse(skew.by_ns), skew.cpu));
+    skews
 }
 
 /// How far each clock is behind each other at most; negative where it is ahead for certain.
@@ -348,8 +397,8 @@ struct Bounds {
 }
 
 impl Bounds {
-    fn of(pairs: &[Pair]) -> Bounds {
-        let both = pairs.iter().flat_map(|pair| [pair.readying_cpu, pair.cpu]);
+    fn of(of_two: &BTreeMap<(u16, u16), OfTwo>) -> Bounds {
+        let both = of_two.keys().flat_map(|(one, other)| [*one, *other]);
         let mut cpus: Vec<u16> = both.collect();
         cpus.sort_unstable();
         cpus.dedup();
@@ -361,10 +410,9 @@ impl Bounds {
         for place in 0..count {
             bounds.ns[place * count + place] = 0;
         }
-        for pair in pairs {
+        for pair in of_two.values().filter_map(OfTwo::bound) {
             let (from, to) = (bounds.place(pair.readying_cpu), bounds.place(pair.cpu));
-            let bound = &mut bounds.ns[from * count + to];
-            *bound = (*bound).min(-pair.ahead_ns());
+            bounds.ns[from * count + to] = -pair.ahead_ns();
         }
         bounds.close();
         bounds
@@ -394,45 +442,17 @@ impl Bounds {
         }
     }
 
-    /// The clocks that are ahead of or behind half of the others or more; `None` if pairs
-    /// contradict each other.
-    fn skews(&self, pairs: &[Pair]) -> Option<Vec<ClockSkew>> {
+    /// Whether no pairs contradict each other.
+    fn agree(&self) -> bool {
         let count = self.cpus.len();
-        if (0..count).any(|place| self.ns[place * count + place] < 0) {
-            return None;
-        }
-        let is_ahead = |one: usize, other: usize| {
-            self.ns[one * count + other] < -DISAGREE_NS && self.ns[other * count + one] != i64::MAX
-        };
-        let mut skews = Vec::new();
-        for place in 0..count {
-            let others = (0..count).filter(|other| *other != place);
-            let ahead_of = others.clone().filter(|other| is_ahead(place, *other));
-            let behind = others.filter(|other| is_ahead(*other, place));
-            let is_half = |of: usize| of * 2 + 1 >= count;
-            let (is_ahead_of, is_behind) = (is_half(ahead_of.count()), is_half(behind.count()));
-            // Of two clocks, none is the right one: the one ahead is named.
-            if !is_ahead_of && (!is_behind || count == 2) {
-                continue;
-            }
-            let cpu = self.cpus[place];
-            let of_it = |pair: &&Pair| match is_ahead_of {
-                true => pair.readying_cpu == cpu,
-                false => pair.cpu == cpu,
-            };
-            let shows = |pair: &&Pair| of_it(pair) && pair.ahead_ns() > DISAGREE_NS;
-            let mut pairs: Vec<Pair> = pairs.iter().filter(shows).copied().collect();
-            sort(&mut pairs);
-            if let Some(most) = pairs.first() {
-                skews.push(ClockSkew {
-                    cpu,
-                    is_ahead: is_ahead_of,
-                    by_ns: most.ahead_ns(),
-                    pairs,
-                });
-            }
-        }
-        Some(skews)
+        (0..count).all(|place| self.ns[place * count + place] >= 0)
+    }
+
+    /// Whether a clock is ahead of another for certain: not only for want of pairs the other way
+    /// round.
+    fn is_ahead(&self, one: u16, other: u16) -> bool {
+        let (count, one, other) = (self.cpus.len(), self.place(one), self.place(other));
+        self.ns[one * count + other] < -DISAGREE_NS && self.ns[other * count + one] != i64::MAX
     }
 }
 
@@ -455,13 +475,8 @@ mod tests {
         for step in 0..1_000 {
             let (one, other) = (step as u16 % cpus, (step / 7 + 1) as u16 % cpus);
             let at = step * 10 * MS;
-            pairs.pair(Pair {
-                thread_id: 8,
-                readied_ns: at + off(one, at),
-                readying_cpu: one,
-                start_ns: at + 5_000 + off(other, at),
-                cpu: other,
-            });
+            let (readied_ns, start_ns) = (at + off(one, at), at + 5_000 + off(other, at));
+            pairs.pair(8, (readied_ns, one), (start_ns, other));
         }
         pairs
     }
@@ -503,13 +518,7 @@ mod tests {
     fn a_missing_event_is_no_disagreement() {
         let mut pairs = pairs(4, |_, _| 0);
         for (from, to) in [(0, 1), (2, 1), (1, 3)] {
-            pairs.pair(Pair {
-                thread_id: 9,
-                readied_ns: 5_060 * MS,
-                readying_cpu: from,
-                start_ns: 5_000 * MS,
-                cpu: to,
-            });
+            pairs.pair(9, (5_060 * MS, from), (5_000 * MS, to));
         }
         assert_eq!(found(pairs), []);
     }

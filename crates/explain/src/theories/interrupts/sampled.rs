@@ -51,8 +51,9 @@ pub(super) fn hint(case: &Case<'_>) -> Result<Outcome, StoreError> {
     let (_, most) = cpus[0];
     let shown = cpus.iter().take(SHOWN).map(|(cpu, _)| cpu);
     let because = format!(
-        "{missing}; samples found CPU {} inside such routines for four fifths of a second or more, the \
+        "{missing}; samples found {} {} inside such routines for four fifths of a second or more, the \
          first of them {} of {} times in {} such seconds: likely locked",
+        if cpus.len() == 1 { "CPU" } else { "CPUs" },
         listed(shown),
         grouped(most.inside.unsigned_abs()),
         grouped(most.samples.unsigned_abs()),

@@ -74,9 +74,12 @@ impl Victims {
             return String::new();
         };
         format!(
-            " Who ran on them had to wait: thread {id} of {} {} times, for {} in all and {} at most.",
+            " Who ran there had to wait: thread {id} of {} {}, for {} in all and {} at most.",
             case.process(*row, None),
-            grouped(waits.count.unsigned_abs()),
+            match waits.count {
+                1 => "once".to_owned(),
+                count => format!("{} times", grouped(count.unsigned_abs())),
+            },
             duration(waits.ready_ns),
             duration(waits.longest_ns)
         )

@@ -360,7 +360,7 @@ fn table_of(case: &Case<'_>, title: &str, waits: &[Wait]) -> Evidence {
         .collect();
     let query = format!(
         "SELECT process(process_row) AS process, thread_id, start_ns - ready_ns AS ready_from_ns, \
-         start_ns, ready_ns, since_last_ns, waits_ns, readied_ns, cpu, priority, coalesce(rank_out, \
+         start_ns, ready_ns, since_last_ns, waits_ns, readied_ns, cpu, priority, greatest(rank_out, \
          previous_rank) AS rank, CASE WHEN readied_by_dpc THEN 'a DPC' ELSE \
          process(readying_process_row) END AS readied_by, readying_thread_id FROM cpu_runs JOIN \
          (VALUES {}) AS these (thread, on_cpu, from_ns) ON thread_id = thread AND cpu = on_cpu AND \

@@ -239,7 +239,8 @@ pub(super) fn doubts(case: &Case<'_>, argued: &Argued) -> Vec<String> {
     if argued.weighed.cause == Some(Cause::Rank) {
         doubts.push(
             "A trace tells a thread's rank only when it leaves its CPU: that of the wait is taken \
-             from the end of the run after it. Why Windows gave it that rank is not recorded."
+             from the ends of the runs before and after it, the worse one. Why Windows gave it that \
+             rank is not recorded."
                 .to_owned(),
         );
     }
