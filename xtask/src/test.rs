@@ -36,9 +36,10 @@ const LIBRARY_TESTS_ON_WINDOWS: [&str; 4] = ["open", "servers", "store", "stores
 /// Test programs of the app that are left out on Windows. They compare figures, of hundreds of
 /// megabytes of output which Wine's one server hands on piece by piece, or of many simulations. The app's other tests run
 /// every command, and `info`, `stats` and `explain` on every real trace.
-const APP_TESTS_OF_FIGURES: [&str; 5] = [
+const APP_TESTS_OF_FIGURES: [&str; 6] = [
     "explain_causes",
     "explain_scenarios",
+    "explain_variants",
     "explain_waits",
     "real_traces",
     "scenarios",

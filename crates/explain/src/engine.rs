@@ -91,6 +91,11 @@ pub fn explain(
                 verdict
             }
             Outcome::NotRecorded(because) => Verdict::new(about, Judgement::NotRecorded, because),
+            Outcome::Hint(because, evidence) => {
+                let mut verdict = Verdict::new(about, Judgement::NotRecorded, because);
+                verdict.evidence = evidence;
+                verdict
+            }
         };
         theories.push(verdict);
     }

@@ -10,28 +10,31 @@
 //!
 //! Times are nanoseconds since the trace's start, as in the tables.
 
-mod between_focus;
 mod case;
 mod engine;
 mod evidence;
 mod finding;
+mod focus;
 mod frames;
 mod labels;
 mod machine;
+mod ranges;
 mod runs;
+mod silence;
 mod survey;
 mod theories;
 mod theory;
 mod wording;
 
-pub use between_focus::between_focus;
 pub use case::{Asked, Case};
 pub use engine::{Explanation, explain, tables};
 pub use evidence::{Column, Evidence, Unit, Value};
 pub use finding::{Finding, Judgement, Loss, Severity, Source, Verdict};
+pub use focus::between_focus;
+pub use silence::Silences;
 pub use survey::{
-    CpuUse, InterruptUse, Load, Locked, ProcessUse, RankUse, RoutineUse, Spread, Survey, Wait,
-    limit_ns,
+    ClockSkew, CpuUse, InterruptUse, Load, Locked, Pair, ProcessUse, RankUse, RoutineUse, Spread,
+    Survey, Wait, limit_ns,
 };
 pub use theories::story;
 pub use theory::{About, Outcome, Theory};

@@ -4,20 +4,33 @@ use tables::{SessionsView, StoreError, Table};
 
 use crate::Case;
 
+/// The machine, as far as the table of sessions tells.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Machine {
+    /// The build of Windows.
+    pub(crate) os_build: Option<u32>,
+    /// The frequency of its processors.
+    pub(crate) cpu_mhz: Option<u32>,
+}
+
 impl Case<'_> {
-    /// The build of Windows, from the table of sessions.
+    /// What was traced.
     ///
     /// # Errors
     /// If the table cannot be read.
-    pub(crate) fn os_build(&self) -> Result<Option<u32>, StoreError> {
+    pub(crate) fn machine(&self) -> Result<Machine, StoreError> {
         let table = self.table(Table::Sessions)?;
-        for batch in self.batches(&table, i64::MIN..i64::MAX, &["os_build"]) {
+        let columns = ["start_ns", "os_build", "cpu_mhz"];
+        let mut machine = Machine::default();
+        for batch in self.batches(&table, i64::MIN..i64::MAX, &columns) {
             let batch = batch?;
             let view = SessionsView::new(&batch)?;
-            if let Some(build) = (0..view.len()).find_map(|row| view.os_build.get(row)) {
-                return Ok(Some(build));
+            for row in 0..view.len() {
+                let mhz = view.cpu_mhz.get(row).filter(|mhz| *mhz > 0);
+                machine.os_build = machine.os_build.or(view.os_build.get(row));
+                machine.cpu_mhz = machine.cpu_mhz.or(mhz);
             }
         }
-        Ok(None)
+        Ok(machine)
     }
 }

@@ -41,4 +41,6 @@ pub enum Outcome {
     Against(String, Vec<Evidence>),
     /// The trace does not hold what would tell: what is missing.
     NotRecorded(String),
+    /// Neither does it here, but what it holds is a hint: what is missing, and what is there.
+    Hint(String, Vec<Evidence>),
 }

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use tables::{InterruptsView, StoreError, Table};
 
 use crate::Case;
+use crate::ranges::union;
 
 /// DPCs and service routines of the whole trace.
 #[derive(Clone, Debug, Default)]
@@ -231,19 +232,6 @@ impl Tenths {
         }
         union(stretches)
     }
-}
-
-/// Ranges of time that overlap or touch as one, in order.
-pub(crate) fn union(mut ranges: Vec<Range<i64>>) -> Vec<Range<i64>> {
-    ranges.sort_unstable_by_key(|range| (range.start, range.end));
-    let mut joined: Vec<Range<i64>> = Vec::new();
-    for range in ranges {
-        match joined.last_mut() {
-            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-            _ => joined.push(range),
-        }
-    }
-    joined
 }
 
 #[cfg(test)]

@@ -4,29 +4,27 @@ use std::ops::Range;
 
 use tables::CpuRunsView;
 
+use crate::silence::SHORTEST_NS as SHORTEST_SILENCE_NS;
+
 /// Into how many stretches the time is cut at most.
 const MOST: i64 = 1 << 14;
 
 /// The shortest stretch.
 const SHORTEST_NS: i64 = 50_000_000;
 
-/// How busy the CPUs were, stretch by stretch, and when nothing happened on any.
+/// How busy the CPUs were, stretch by stretch, and when no run of a thread ended on any.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Load {
     start_ns: i64,
     width_ns: i64,
     /// How long threads other than idle ones ran in each stretch, on all CPUs together.
     busy_ns: Vec<i64>,
-    /// When no CPU switched to another thread for [`Load::SILENCE_NS`] or more.
-    pub silences: Vec<Range<i64>>,
+    /// When no CPU switched to another thread for long.
+    pub(super) gaps: Vec<Range<i64>>,
     last_end_ns: Option<i64>,
 }
 
 impl Load {
-    /// How long no CPU switches threads before that is called a silence: on a machine that is awake,
-    /// timers of the system alone make one do so more often.
-    pub const SILENCE_NS: i64 = 1_000_000_000;
-
     /// Of a trace from and to these moments.
     pub(super) fn new(span: Range<i64>) -> Load {
         let length = span.end.saturating_sub(span.start).max(1);
@@ -35,7 +33,7 @@ impl Load {
             start_ns: span.start,
             width_ns,
             busy_ns: vec![0; (length / width_ns + 1) as usize],
-            silences: Vec::new(),
+            gaps: Vec::new(),
             last_end_ns: None,
         }
     }
@@ -44,9 +42,9 @@ impl Load {
         for row in 0..runs.len() {
             let (start, end) = (runs.start_ns[row], runs.end_ns[row]);
             if let Some(before) = self.last_end_ns.replace(end)
-                && end.saturating_sub(before) >= Load::SILENCE_NS
+                && end.saturating_sub(before) >= SHORTEST_SILENCE_NS
             {
-                self.silences.push(before..end);
+                self.gaps.push(before..end);
             }
             if runs.thread_id[row] != 0 {
                 self.spread(start, end);

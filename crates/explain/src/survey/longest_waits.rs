@@ -104,7 +104,8 @@ impl Wait {
             kernel_stack_not_resident: runs.kernel_stack_not_resident.get(row),
             process_out_of_memory: runs.process_out_of_memory.get(row),
             priority: runs.priority.get(row),
-            rank: runs.rank_out.get(row).or(runs.previous_rank.get(row)),
+            // Where it changed, the worse one made it wait.
+            rank: runs.rank_out.get(row).max(runs.previous_rank.get(row)),
             previous_state: runs.previous_state.get(row),
             previous_wait_reason: runs.previous_wait_reason.get(row),
             ideal_processor: runs.ideal_processor.get(row),

@@ -1,5 +1,6 @@
 //! What more than one theory needs, summed up in one pass over the runs of threads.
 
+mod clock_skew;
 mod interrupt_use;
 mod load;
 mod longest_waits;
@@ -11,8 +12,9 @@ use std::ops::Range;
 
 use tables::{CpuRunsView, StoreError, Table};
 
-use crate::Case;
-pub(crate) use interrupt_use::{COLUMNS as INTERRUPT_COLUMNS, Routines, union};
+use crate::{Case, Silences};
+pub use clock_skew::{ClockSkew, Pair};
+pub(crate) use interrupt_use::{COLUMNS as INTERRUPT_COLUMNS, Routines};
 pub use interrupt_use::{InterruptUse, Locked, RoutineUse, limit_ns};
 pub use load::Load;
 use longest_waits::LongestWaits;
@@ -37,6 +39,8 @@ pub struct Survey {
     pub priorities_ns: [i64; 32],
     /// How busy the CPUs were over time.
     pub load: Load,
+    /// When no CPU logged anything: the machine slept.
+    pub silences: Silences,
     /// Use by process and rank, of ranks other than 0.
     pub ranks: Vec<RankUse>,
     /// Runs whose rank is known.
@@ -51,6 +55,8 @@ pub struct Survey {
     pub contradicted_ns: i64,
     /// What DPCs and service routines had of the CPUs.
     pub interrupts: InterruptUse,
+    /// Processors whose clocks disagree with others'.
+    pub clock_skews: Vec<ClockSkew>,
     /// Whether events of threads made ready are in the trace: without them only the waits of threads
     /// that lost their CPU are known.
     pub has_ready_events: bool,
@@ -93,19 +99,28 @@ pub(crate) const COLUMNS: [&str; 31] = [
 
 impl Survey {
     /// The tables that are read.
-    pub(crate) const TABLES: [Table; 3] =
-        [Table::CpuRuns, Table::ReadyThreads, InterruptUse::TABLE];
+    pub(crate) const TABLES: [Table; 4] = [
+        Table::CpuRuns,
+        Table::ReadyThreads,
+        Table::Samples,
+        InterruptUse::TABLE,
+    ];
 
     pub(crate) fn read(case: &Case<'_>) -> Result<Survey, StoreError> {
-        let (interrupts, survey) =
-            rayon::join(|| InterruptUse::read(case), || Survey::of_runs(case));
+        let ((interrupts, clock_skews), survey) = rayon::join(
+            || rayon::join(|| InterruptUse::read(case), || clock_skew::read(case)),
+            || Survey::of_runs(case),
+        );
+        let survey = survey?;
         Ok(Survey {
             interrupts: interrupts?,
-            ..survey?
+            clock_skews: clock_skews?,
+            silences: Silences::read(case, &survey.load.gaps, survey.all_cpus_ns())?,
+            ..survey
         })
     }
 
-    /// All but what interrupts had.
+    /// All but what interrupts had and what clocks are.
     fn of_runs(case: &Case<'_>) -> Result<Survey, StoreError> {
         let runs = case.table(Table::CpuRuns)?;
         let mut survey = Survey {

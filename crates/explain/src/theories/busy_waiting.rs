@@ -6,7 +6,7 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tables::{ImageTracker, SamplesView, StoreError, Table};
 
-use crate::survey::union;
+use crate::ranges::union;
 use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, duration,
     grouped,

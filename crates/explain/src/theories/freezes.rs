@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tables::{CpuRunsView, FocusView, ProcessFreezesView, StoreError, Table};
+use tables::{CpuRunsView, ProcessFreezesView, StoreError, Table};
 
 use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, duration,
@@ -48,13 +48,13 @@ impl Theory for Freezes {
                         recorded";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
-        let focus = focus(case)?;
+        let focus = case.focus()?;
         let mut findings = Vec::new();
         for freeze in &freezes {
             let had_focus = focus
                 .iter()
-                .filter(|(id, _)| *id == freeze.process_id)
-                .map(|(_, focus)| focus.start.max(freeze.range.start)..focus.end)
+                .filter(|focus| focus.process_id == freeze.process_id)
+                .map(|focus| focus.during.start.max(freeze.range.start)..focus.during.end)
                 .find(|focus| focus.start < focus.end.min(freeze.range.end));
             findings.push(found(case, freeze, had_focus.map(|focus| focus.start))?);
         }
@@ -215,17 +215,4 @@ fn read(case: &Case<'_>) -> Result<Vec<Freeze>, StoreError> {
         }
     }
     Ok(freezes)
-}
-
-fn focus(case: &Case<'_>) -> Result<Vec<(u32, Range<i64>)>, StoreError> {
-    let table = case.table(Table::Focus)?;
-    let mut focus = Vec::new();
-    for chunk in 0..table.chunks().len() {
-        let batch = table.read_all(chunk)?;
-        let view = FocusView::new(&batch)?;
-        focus.extend(
-            (0..view.len()).map(|row| (view.process_id[row], view.start_ns[row]..view.end_ns[row])),
-        );
-    }
-    Ok(focus)
 }

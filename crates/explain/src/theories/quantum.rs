@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
-use tables::{CpuRunsView, FocusView, SessionsView, StoreError, Table};
+use tables::{CpuRunsView, StoreError, Table};
 
 use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, duration,
@@ -42,6 +42,8 @@ const READY: u8 = 1;
 const NEW_TABLE: u32 = 26_100;
 /// Rows shown.
 const SHOWN: usize = 12;
+/// So many turns of a program make a rule.
+const MANY: u64 = 20;
 
 /// The classic table: units of the program with the focus and of others, and the values of
 /// Win32PrioritySeparation that give them.
@@ -92,17 +94,21 @@ impl Theory for Quantum {
                 "there are no context switches".to_owned(),
             ));
         }
-        let (mhz, build) = machine(case)?;
-        let Some(mhz) = mhz else {
+        let machine = case.machine()?;
+        let Some(mhz) = machine.cpu_mhz else {
             let what = "the trace does not say at which frequency the processors run";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         };
-        let focus = focus(case)?;
+        let focus = case.focus()?.into_iter();
+        let focus: Vec<(u32, Range<i64>)> = focus
+            .filter_map(|focus| Some((focus.process_row?, focus.during)))
+            .collect();
         let turns = turns(case, mhz, &focus)?;
         if turns.is_empty() {
             let because = "no thread's turn was ended by its quantum: nobody had to wait for one";
             return Ok(Outcome::Against(because.to_owned(), Vec::new()));
         }
+        let build = machine.os_build;
         Ok(Outcome::For(vec![found(case, mhz, build, &focus, turns)]))
     }
 }
@@ -154,10 +160,18 @@ fn found(
             fits.join(" or at ")
         ),
     };
-    let sentence = format!(
-        "{} turns were ended by the quantum, most at {told}: {stands_for}.",
-        grouped(all)
-    );
+    let is_early = end_early(&turns);
+    let sentence = match is_early {
+        false => format!(
+            "{} turns were ended by the quantum, most at {told}: {stands_for}.",
+            grouped(all)
+        ),
+        true => format!(
+            "{} turns were ended for a thread of the same priority, most before the quantum was used \
+             up; it is at least {told}: {stands_for}.",
+            grouped(all)
+        ),
+    };
     let in_focus = match focus.is_empty() {
         true => "CAST(NULL AS BOOLEAN)".to_owned(),
         false => {
@@ -198,12 +212,14 @@ fn found(
             Some(turns.longest_ns.into()),
         ]);
     }
-    let finding = Finding::new(&ABOUT, Severity::Information, sentence)
-        .with(evidence)
-        .doubt(
-            "A quantum is counted in CPU cycles and ends at a clock interrupt, so turns take up to a \
+    let mut finding = Finding::new(&ABOUT, Severity::Information, sentence);
+    if is_early {
+        finding = finding.with(left_at_most(case, mhz, &in_focus, &turns));
+    }
+    let finding = finding.with(evidence).doubt(
+        "A quantum is counted in CPU cycles and ends at a clock interrupt, so turns take up to a \
              tick more",
-        );
+    );
     let finding = match focus.is_empty() {
         true => finding.doubt(
             "The trace does not say who had the focus: of two lengths the longer was taken for the \
@@ -220,58 +236,93 @@ fn found(
     }
 }
 
-/// The units that most turns had of those with, or of those without the focus.
-fn usual(turns: &[(Key, Turns)], has_focus: Option<bool>) -> Option<i64> {
+/// What was left of quanta at most, by process.
+fn left_at_most(case: &Case<'_>, mhz: u32, in_focus: &str, turns: &[(Key, Turns)]) -> Evidence {
+    let query = format!(
+        "SELECT process(process_row) AS process, {in_focus} AS has_focus, \
+         max(CAST(round(remaining_quantum_out * 1024 / ({mhz} * {UNIT_US:?})) AS BIGINT)) AS units, \
+         count(*) AS turns FROM cpu_runs WHERE wait_reason_out = {QUANTUM_END} AND state_out = \
+         {READY} AND remaining_quantum_out > 0 AND thread_id <> 0 GROUP BY process_row, process_id, \
+         has_focus ORDER BY turns DESC, process_row NULLS FIRST, process_id NULLS FIRST, has_focus \
+         NULLS FIRST LIMIT {SHOWN}"
+    );
+    let title = "Turns ended for another thread, and what was left of the quantum at most";
+    let mut evidence = Evidence::new(
+        title,
+        query,
+        &[
+            Column::new("process", "process", Unit::None),
+            Column::new("has_focus", "has the focus", Unit::None),
+            Column::new("units", "left at most", Unit::None),
+            Column::new("turns", "turns", Unit::Count),
+        ],
+    );
+    let mut of: FxHashMap<_, (i64, u64)> = FxHashMap::default();
+    for ((row, id, focus, units), turns) in turns {
+        let (most, count) = of.entry((*row, *id, *focus)).or_default();
+        *most = (*most).max(*units);
+        *count += turns.count;
+    }
+    let mut of: Vec<_> = of.into_iter().collect();
+    of.sort_by_key(|(key, (_, count))| (std::cmp::Reverse(*count), *key));
+    for ((row, _, has_focus), (units, count)) in of.into_iter().take(SHOWN) {
+        evidence = evidence.row([
+            case.process_label(row).map(Into::into),
+            has_focus.map(Into::into),
+            Some(units.into()),
+            Some(count.into()),
+        ]);
+    }
+    evidence
+}
+
+/// How long a quantum is of which turns had so many units left, how often each: what most had, for a
+/// quantum that has ended is given anew at once. Where turns end before, it is what they had left at
+/// most.
+fn length<'t>(turns: impl Iterator<Item = (i64, &'t Turns)>) -> Option<i64> {
     let mut of: FxHashMap<i64, u64> = FxHashMap::default();
-    for ((_, _, _, units), turns) in turns
+    for (units, turns) in turns {
+        *of.entry(units).or_default() += turns.count;
+    }
+    let all: u64 = of.values().sum();
+    let (most, count) = of.iter().max_by_key(|(units, count)| (**count, **units))?;
+    match count * 2 >= all {
+        true => Some(*most),
+        false => of.keys().max().copied(),
+    }
+}
+
+/// The quantum of programs with, or of those without the focus.
+fn usual(turns: &[(Key, Turns)], has_focus: Option<bool>) -> Option<i64> {
+    let of = turns
         .iter()
-        .filter(|((_, _, focus, _), _)| *focus == has_focus)
-    {
-        *of.entry(*units).or_default() += turns.count;
-    }
-    let most = of.into_iter().max_by_key(|(units, count)| (*count, *units));
-    most.map(|(units, _)| units)
+        .filter(|((_, _, focus, _), _)| *focus == has_focus);
+    length(of.map(|((.., units), turns)| (*units, turns)))
 }
 
-/// The units that most turns of each process had, each once.
+/// The quanta of processes, each length once.
 fn lengths(turns: &[(Key, Turns)]) -> BTreeSet<i64> {
-    let mut of: FxHashMap<_, (u64, i64)> = FxHashMap::default();
+    let mut of: FxHashMap<_, Vec<(i64, &Turns)>> = FxHashMap::default();
     for ((row, id, _, units), turns) in turns {
-        let most = of.entry((*row, *id)).or_default();
-        *most = (*most).max((turns.count, *units));
+        of.entry((*row, *id)).or_default().push((*units, turns));
     }
-    of.into_values().map(|(_, units)| units).collect()
+    let lengths = of.into_values();
+    lengths
+        .filter_map(|turns| length(turns.into_iter()))
+        .collect()
 }
 
-/// The processors' frequency and the system's build.
-fn machine(case: &Case<'_>) -> Result<(Option<u32>, Option<u32>), StoreError> {
-    let table = case.table(Table::Sessions)?;
-    for chunk in 0..table.chunks().len() {
-        let batch = table.read(chunk, &["start_ns", "cpu_mhz", "os_build"])?;
-        let view = SessionsView::new(&batch)?;
-        for row in 0..view.len() {
-            if let Some(mhz) = view.cpu_mhz.get(row).filter(|mhz| *mhz > 0) {
-                return Ok((Some(mhz), view.os_build.get(row)));
-            }
-        }
+/// Whether most turns of some program ended before the quantum did.
+fn end_early(turns: &[(Key, Turns)]) -> bool {
+    let mut of: FxHashMap<_, (u64, u64)> = FxHashMap::default();
+    for ((row, id, focus, _), turns) in turns {
+        let (all, most) = of.entry((*row, *id, *focus)).or_default();
+        *all += turns.count;
+        *most = (*most).max(turns.count);
     }
-    Ok((None, None))
-}
-
-/// Who had the focus, by the row of the process.
-fn focus(case: &Case<'_>) -> Result<Vec<(u32, Range<i64>)>, StoreError> {
-    let table = case.table(Table::Focus)?;
-    let mut focus = Vec::new();
-    for chunk in 0..table.chunks().len() {
-        let batch = table.read(chunk, &["start_ns", "end_ns", "process_row"])?;
-        let view = FocusView::new(&batch)?;
-        for row in 0..view.len() {
-            if let Some(process) = view.process_row.get(row) {
-                focus.push((process, view.start_ns[row]..view.end_ns[row]));
-            }
-        }
-    }
-    Ok(focus)
+    // A few turns are no rule.
+    of.values()
+        .any(|(all, most)| *all >= MANY && most * 2 < *all)
 }
 
 /// Turns that the quantum ended, the most frequent first.

@@ -2,9 +2,7 @@
 
 use tables::{StoreError, Table};
 
-use crate::{
-    About, Case, Column, Evidence, Finding, Load, Outcome, Severity, Theory, Unit, duration,
-};
+use crate::{About, Case, Finding, Outcome, Severity, Theory, duration};
 
 /// Stretches in which nothing ran.
 pub(crate) struct Suspension;
@@ -12,14 +10,16 @@ pub(crate) struct Suspension;
 static ABOUT: About = About {
     id: "suspended",
     question: "Did the machine sleep during the trace?",
-    tables: &[Table::CpuRuns],
+    tables: &[
+        Table::CpuRuns,
+        Table::Interrupts,
+        Table::Samples,
+        Table::ReadyThreads,
+    ],
     record: "context switches (xperf -on CSWITCH, WPR keyword CSwitch), and the provider \
              Microsoft-Windows-Kernel-Power, which tells why",
     sources: &[],
 };
-
-/// Rows shown.
-const SHOWN: usize = 10;
 
 impl Theory for Suspension {
     fn about(&self) -> &'static About {
@@ -32,35 +32,19 @@ impl Theory for Suspension {
                 "there are no context switches".to_owned(),
             ));
         }
-        let silences = &case.survey.load.silences;
-        let Some(longest) = silences.iter().max_by_key(|range| range.end - range.start) else {
+        let silences = &case.survey.silences;
+        let ranges = silences.ranges.iter();
+        let Some(longest) = ranges.max_by_key(|range| range.end - range.start) else {
             let because = format!(
-                "processors switched threads at least every {}",
-                duration(Load::SILENCE_NS)
+                "processors logged something at least every {}",
+                duration(silences.at_least_ns)
             );
             return Ok(Outcome::Against(because, Vec::new()));
         };
-        let all_ns: i64 = silences.iter().map(|range| range.end - range.start).sum();
-        let mut evidence = Evidence::new(
-            "When no processor switched threads",
-            format!(
-                "SELECT from_ns, to_ns, to_ns - from_ns AS silent_ns FROM (SELECT lag(end_ns) OVER \
-                 (ORDER BY end_ns) AS from_ns, end_ns AS to_ns FROM cpu_runs) AS gaps WHERE to_ns - \
-                 from_ns >= {} ORDER BY from_ns LIMIT {SHOWN}",
-                Load::SILENCE_NS
-            ),
-            &[
-                Column::new("from_ns", "from", Unit::Moment),
-                Column::new("to_ns", "to", Unit::Moment),
-                Column::new("silent_ns", "for", Unit::Duration),
-            ],
-        );
-        for range in silences.iter().take(SHOWN) {
-            let cells = [range.start, range.end, range.end - range.start];
-            evidence = evidence.row(cells.map(|cell| Some(cell.into())));
-        }
+        let ranges = silences.ranges.iter();
+        let all_ns: i64 = ranges.map(|range| range.end - range.start).sum();
         let sentence = format!(
-            "For {} no processor switched threads, longest from {} to {}: the machine slept, or \
+            "For {} no processor logged anything, longest from {} to {}: the machine slept, or \
              nothing of that time was recorded.",
             duration(all_ns),
             duration(longest.start),
@@ -68,7 +52,7 @@ impl Theory for Suspension {
         );
         let finding = Finding::new(&ABOUT, Severity::Information, sentence)
             .during(longest.clone())
-            .with(evidence);
+            .with(silences.evidence(&case.survey.span));
         Ok(Outcome::For(vec![finding]))
     }
 }

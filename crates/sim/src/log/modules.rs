@@ -1,8 +1,10 @@
 //! The address space: which modules there are, where, and what identifies them.
 //!
-//! Everything about a module follows from its file name and the release of Windows, so that the
-//! same names have the same addresses and PDBs in every scenario, but for modules that would lie on
-//! one another: the one mentioned later then goes to the next free place.
+//! Where a module lies follows from its file name and the release of Windows, so that the same names
+//! have the same addresses in every scenario, but for modules that would lie on one another: the one
+//! mentioned later then goes to the next free place. What identifies its file and its PDB follows
+//! from its functions too: modules of other functions are other files, and the PDBs of any number of
+//! scenarios can lie in one symbol store.
 
 use std::collections::HashMap;
 
@@ -88,6 +90,35 @@ pub(crate) struct Module {
     pub(crate) functions: Vec<Function>,
     is_kernel: bool,
     by_name: HashMap<String, usize>,
+    /// What it is made of: its name, the release and its functions.
+    content: Bits,
+}
+
+impl Module {
+    /// Adds a function behind the others; its place among them.
+    fn push(&mut self, name: &str) -> usize {
+        let index = self.functions.len();
+        self.functions.push(Function {
+            name: name.to_owned(),
+            rva: FIRST_RVA + FUNCTION_SIZE * index as u32,
+            size: FUNCTION_SIZE,
+        });
+        self.by_name.insert(name.to_owned(), index);
+        self.content.add(name);
+        self.identify();
+        index
+    }
+
+    /// Makes what identifies its file and its PDB from what it is made of.
+    fn identify(&mut self) {
+        let mut bits = self.content;
+        let mut guid = [0; 16];
+        guid[..8].copy_from_slice(&bits.next().to_le_bytes());
+        guid[8..].copy_from_slice(&bits.next().to_le_bytes());
+        self.pdb_guid = Guid(guid);
+        self.time_date_stamp = bits.next() as u32;
+        self.checksum = self.size + (bits.next() % 0x1_0000) as u32;
+    }
 }
 
 /// All modules and stacks of a machine.
@@ -167,21 +198,14 @@ impl Modules {
         let index = match module.by_name.get(name) {
             Some(index) => *index,
             None => {
-                let index = module.functions.len();
                 let limit = (module.size - FIRST_RVA) / FUNCTION_SIZE;
-                if index >= limit as usize {
+                if module.functions.len() >= limit as usize {
                     return Err(FrameError::TooManyFunctions {
                         module: module.file.clone(),
                         limit,
                     });
                 }
-                module.functions.push(Function {
-                    name: name.to_owned(),
-                    rva: FIRST_RVA + FUNCTION_SIZE * index as u32,
-                    size: FUNCTION_SIZE,
-                });
-                module.by_name.insert(name.to_owned(), index);
-                index
+                module.push(name)
             }
         };
         Ok(module.base + u64::from(module.functions[index].rva))
@@ -268,24 +292,24 @@ impl Modules {
             .ok_or_else(|| FrameError::TooManyModules(file.to_owned()))?;
         self.taken.insert(slot, self.list.len());
         let size = 0x8_0000 + (bits.next() % 0x40) as u32 * 0x1_0000;
-        let mut guid = [0; 16];
-        guid[..8].copy_from_slice(&bits.next().to_le_bytes());
-        guid[8..].copy_from_slice(&bits.next().to_le_bytes());
-        Ok(Module {
+        let mut module = Module {
             file: file.to_owned(),
             path: default_path(file, key, is_kernel),
             base: slot * SLOT,
             size,
-            time_date_stamp: bits.next() as u32,
-            checksum: size + (bits.next() % 0x1_0000) as u32,
+            time_date_stamp: 0,
+            checksum: 0,
             pdb_file: pdb_file(file, key),
-            pdb_guid: Guid(guid),
+            pdb_guid: Guid([0; 16]),
             pdb_age: 1,
             processes: Vec::new(),
             functions: Vec::new(),
             is_kernel,
             by_name: HashMap::new(),
-        })
+            content: bits,
+        };
+        module.identify();
+        Ok(module)
     }
 }
 
@@ -370,16 +394,27 @@ impl Area {
     }
 }
 
-/// Numbers that follow from a module's name and the release: FNV-1a, then `SplitMix64`.
+/// Numbers that follow from a module's name, the release and what else is added: FNV-1a, then
+/// `SplitMix64`.
+#[derive(Clone, Copy, Debug)]
 struct Bits(u64);
 
 impl Bits {
     fn new(key: &str, windows: Windows) -> Bits {
-        let build = windows.build().to_le_bytes();
-        let bytes = key.bytes().chain(build);
-        Bits(bytes.fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
+        let mut bits = Bits(0xCBF2_9CE4_8422_2325);
+        bits.hash(key.bytes().chain(windows.build().to_le_bytes()));
+        bits
+    }
+
+    /// Adds a text, with its end: `ab` and `c` are not `a` and `bc`.
+    fn add(&mut self, text: &str) {
+        self.hash(text.bytes().chain([0]));
+    }
+
+    fn hash(&mut self, bytes: impl Iterator<Item = u8>) {
+        self.0 = bytes.fold(self.0, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3)
-        }))
+        });
     }
 
     fn next(&mut self) -> u64 {
@@ -455,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_module_is_follows_from_its_name() {
+    fn where_a_module_is_follows_from_its_name() {
         let one = |before: &[&str], windows| {
             let mut modules = Modules::new(windows);
             for file in before {
@@ -467,6 +502,32 @@ mod tests {
         let (alone, later) = (one(&[], Windows::Ten), one(&["a.dll"], Windows::Ten));
         assert_eq!((alone.base, alone.pdb_guid), (later.base, later.pdb_guid));
         assert_ne!(alone.pdb_guid, one(&[], Windows::Eleven25H2).pdb_guid);
+    }
+
+    #[test]
+    fn modules_of_other_functions_are_other_files() {
+        let one = |functions: &[&str]| {
+            let mut modules = Modules::new(Windows::Ten);
+            for function in functions {
+                modules
+                    .function(None, &format!("ndis.sys!{function}"))
+                    .unwrap();
+            }
+            let ndis = modules.iter().last().unwrap();
+            (
+                ndis.base,
+                ndis.pdb_guid,
+                ndis.time_date_stamp,
+                ndis.checksum,
+            )
+        };
+        let same = one(&["ab", "c"]);
+        assert_eq!(one(&["ab", "c", "ab"]), same);
+        for functions in [&["ab"][..], &["c", "ab"], &["a", "bc"], &["ab", "c", "d"]] {
+            let other = one(functions);
+            assert_eq!(other.0, same.0);
+            assert!(other.1 != same.1 && other.2 != same.2, "{functions:?}");
+        }
     }
 
     #[test]

@@ -55,7 +55,11 @@ impl<W: Write + Seek> Model<W> {
             What::Background(process, is) => self.set_background(process, is),
             What::Visible(process, is) => {
                 let id = self.processes[process].id;
+                let period = self.clock.hardware_period();
                 self.clock.set_visible(self.now, id, is);
+                if self.clock.hardware_period() != period {
+                    self.log_period(c);
+                }
                 let what = if is { "visible" } else { "occluded" };
                 self.moment(what, Some(process), None);
             }

@@ -484,8 +484,14 @@ impl<W: Write + Seek> Model<W> {
         let asked = resolution.unwrap_or(0);
         self.log
             .timer_request(cpu, self.now, by, &path, asked, ignored);
-        self.log
-            .timer_resolution(cpu, self.now, by, self.clock.hardware_period());
+        self.log_period(c);
+    }
+
+    /// Logs how often clock interrupts come from now on.
+    pub(crate) fn log_period(&mut self, c: usize) {
+        let by = self.who(self.cpus[c].thread);
+        let period = self.clock.hardware_period();
+        self.log.timer_resolution(c as u16, self.now, by, period);
     }
 
     pub(crate) fn log_power(&mut self, c: usize, sleeps: bool) {

@@ -5,8 +5,10 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 use tables::{CpusView, InterruptsView, SamplesView, StoreError, Table};
 
-use super::{LIMITS, RECORD, by_routine, called, mean_ns, name};
-use crate::survey::{INTERRUPT_COLUMNS, RoutineUse, Routines, union};
+use super::victims::Victims;
+use super::{LIMITS, RECORD, by_routine, called, mean_ns, name, sampled};
+use crate::ranges::union;
+use crate::survey::{INTERRUPT_COLUMNS, RoutineUse, Routines};
 use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, duration,
     grouped, listed, percent,
@@ -18,7 +20,12 @@ pub(crate) struct LockedCpus;
 static ABOUT: About = About {
     id: "locked-cpus",
     question: "Were CPUs locked by DPCs and interrupt service routines?",
-    tables: &[Table::Interrupts, Table::Samples, Table::Cpus],
+    tables: &[
+        Table::Interrupts,
+        Table::Samples,
+        Table::Cpus,
+        Table::CpuRuns,
+    ],
     record: RECORD,
     sources: &[
         Source {
@@ -88,8 +95,7 @@ impl Theory for LockedCpus {
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let used = &case.survey.interrupts.routines;
         if used.is_empty() {
-            let missing = "the trace holds no DPC and no service routine";
-            return Ok(Outcome::NotRecorded(missing.to_owned()));
+            return sampled::hint(case);
         }
         let mut floods = floods(case);
         if floods.is_empty() {
@@ -145,6 +151,7 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
     let lasted_ns = end.saturating_sub(start);
     let within = Within::read(case, &flood.during)?;
     let inside = Inside::read(case, flood)?;
+    let victims = Victims::read(case, flood)?;
     let cpus = format!(
         "{} {}",
         if flood.cpus.len() == 1 { "CPU" } else { "CPUs" },
@@ -179,6 +186,7 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
         );
     }
     sentence += &inside.sentence();
+    sentence += &victims.sentence(case);
     let how = format!("during which threads had hardly any of {cpus}");
     let condition = format!(" WHERE end_ns >= {start} AND end_ns < {end}");
     let title = "DPCs and service routines that ended meanwhile";
@@ -196,6 +204,7 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
              not known (record xperf -on PROFILE, WPR keyword SampledProfile)",
         );
     }
+    finding.evidence.extend(victims.evidence(case, flood));
     let nodes = Nodes::read(case, flood)?;
     let idle = within
         .cpus

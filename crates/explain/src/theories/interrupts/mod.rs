@@ -2,6 +2,8 @@
 
 mod locked_cpus;
 mod long_routines;
+mod sampled;
+mod victims;
 
 pub(super) use locked_cpus::{Flood, LockedCpus, floods};
 pub(super) use long_routines::LongRoutines;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use rustc_hash::FxHashSet;
-use tables::{FocusView, StoreError, Table};
+use tables::StoreError;
 
 use super::ABOUT;
 use super::path::{self, Leg, Runs, Thread};
@@ -56,17 +56,9 @@ pub(super) fn findings(case: &Case<'_>) -> Result<Vec<Finding>, StoreError> {
 
 /// The process that got the focus at a moment, by its row.
 fn focused_at(case: &Case<'_>, time: i64) -> Result<Option<u32>, StoreError> {
-    let table = case.table(Table::Focus)?;
-    let range = time..time.saturating_add(1);
-    for batch in case.batches(&table, range, &["start_ns", "process_row"]) {
-        let batch = batch?;
-        let view = FocusView::new(&batch)?;
-        let row = (0..view.len()).find(|row| view.start_ns[*row] == time);
-        if let Some(row) = row {
-            return Ok(view.process_row.get(row));
-        }
-    }
-    Ok(None)
+    let focus = case.focus()?.into_iter();
+    let mut focused = focus.filter(|focus| focus.during.start == time);
+    Ok(focused.next().and_then(|focus| focus.process_row))
 }
 
 fn found(case: &Case<'_>, thread: Thread, during: &Range<i64>, legs: &[Leg]) -> Finding {

@@ -5,9 +5,8 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use super::holders::{Holders, What};
-use super::silence;
 use super::waiter::Waiter;
-use crate::{Case, Column, Evidence, Unit, Value};
+use crate::{Case, Column, Evidence, Silences, Unit, Value};
 
 /// What kept a thread off a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +131,7 @@ impl Held {
     }
 
     /// How the CPUs' time was spent, and the query that says so.
-    pub(super) fn evidence(&self, waiter: &Waiter, silences: &[Range<i64>]) -> Evidence {
+    pub(super) fn evidence(&self, waiter: &Waiter, silences: &Silences) -> Evidence {
         let columns = [
             Column::new("held_by", "what kept it off a CPU", Unit::None),
             Column::new("cpu_ns", "CPU time", Unit::Duration),
@@ -154,7 +153,7 @@ impl Held {
 
 /// The same sums in SQL: what is under way on a CPU counts by levels, so that service routines go
 /// before DPCs and these before the thread that they interrupt.
-fn query(waiter: &Waiter, silences: &[Range<i64>]) -> String {
+fn query(waiter: &Waiter, silences: &Silences) -> String {
     let rank = waiter.rank.unwrap_or(0);
     let me: Vec<String> = (waiter.priorities.iter())
         .map(|(range, priority)| {
@@ -167,7 +166,8 @@ fn query(waiter: &Waiter, silences: &[Range<i64>]) -> String {
     let on_its_cpus = waiter.and_on_its_cpus();
     let Range { start, end } = &waiter.range;
     let is_within = format!("end_ns > {start} AND start_ns < {end}{on_its_cpus}");
-    let suspended: String = silence::within(silences, &waiter.range)
+    let suspended: String = silences
+        .within(&waiter.range)
         .map(|silence| {
             format!(
                 " UNION ALL SELECT DISTINCT cpu, {}, {}, 1000000000 FROM cpu_runs WHERE {is_within}",
@@ -241,13 +241,13 @@ pub(super) fn by_rank_and_priority(waiter: &Waiter, holders: &Holders) -> Eviden
     evidence
 }
 
-/// CPU time meanwhile by process, on the CPUs that the thread may use: the evidence, and who had
-/// most.
+/// CPU time meanwhile by process, on the CPUs that the thread may use: the evidence, who had most,
+/// and what its own process had.
 pub(super) fn by_process(
     case: &Case<'_>,
     waiter: &Waiter,
     holders: &Holders,
-) -> (Evidence, Option<(String, i64)>) {
+) -> (Evidence, Option<(String, i64)>, i64) {
     let mut sums: FxHashMap<(Option<u32>, Option<u32>), i64> = FxHashMap::default();
     for (cpu, what, time) in holders.within(&waiter.range) {
         if let What::Thread {
@@ -281,11 +281,14 @@ pub(super) fn by_process(
     let mut evidence = Evidence::new("Who ran instead, by process", query, &columns);
     let first = sums.first();
     let most = first.map(|((row, id), ns)| (case.process(*row, *id), *ns));
+    let is_own = |row: Option<u32>| row.is_some() && row == waiter.process_row;
+    let own = sums.iter().find(|((row, _), _)| is_own(*row));
+    let own_ns = own.map_or(0, |(_, ns)| *ns);
     for ((row, _), ns) in sums.into_iter().take(SHOWN) {
         let process = case.process_label(row).map(Value::from);
         evidence = evidence.row([process, Some(ns.into())]);
     }
-    (evidence, most)
+    (evidence, most, own_ns)
 }
 
 /// How long CPUs that the thread may not use were idle: the evidence, and the longest.

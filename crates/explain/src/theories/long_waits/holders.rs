@@ -5,9 +5,8 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 use tables::{CpuRunsView, InterruptsView, StoreError, StoredTable, Table};
 
-use super::silence;
 use crate::Case;
-use crate::survey::union;
+use crate::ranges::union;
 
 /// What a CPU did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,8 +47,6 @@ pub(super) struct Holders {
     borders: Vec<i64>,
     /// Sorted.
     times: Vec<(Key, Time)>,
-    /// When the machine was suspended.
-    pub(super) silences: Vec<Range<i64>>,
 }
 
 impl Holders {
@@ -60,11 +57,10 @@ impl Holders {
         borders.sort_unstable();
         borders.dedup();
         let stretches = union(windows.to_vec());
-        let silences = silence::read(case, &stretches)?;
         let mut pass = Pass {
             borders: &borders,
             stretches: &stretches,
-            silences: &silences,
+            silences: &case.survey.silences.ranges,
             times: FxHashMap::default(),
             pending: Vec::new(),
             reached: Vec::new(),
@@ -72,11 +68,7 @@ impl Holders {
         pass.read(case)?;
         let mut times: Vec<(Key, Time)> = pass.times.into_iter().collect();
         times.sort_unstable_by_key(|(key, _)| *key);
-        Ok(Holders {
-            borders,
-            times,
-            silences,
-        })
+        Ok(Holders { borders, times })
     }
 
     /// What the CPUs did between two borders: CPU, what, and how long.

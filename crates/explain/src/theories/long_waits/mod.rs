@@ -6,7 +6,6 @@ mod held;
 mod holders;
 mod path;
 mod readier;
-mod silence;
 mod still_waiting;
 pub mod story;
 mod waiter;
@@ -240,10 +239,12 @@ fn finding(
     let lost_ns = lost_in_all(group).min(case.survey.span_ns());
     let longest_lost_ns = worst.lost_ns();
     let is_urgent = waiter.priority().is_none_or(|p| p >= URGENT_FROM);
+    // Its program went on: it shared its CPUs among its own threads.
+    let is_among_its_own = worst.weighed.is_among_its_own;
     let severity = match longest_lost_ns {
-        INTERRUPTS_THOUGHT_NS.. if is_urgent => Severity::Problem,
+        INTERRUPTS_THOUGHT_NS.. if is_urgent && !is_among_its_own => Severity::Problem,
         INTERRUPTS_THOUGHT_NS.. => Severity::Warning,
-        NOTICED_NS.. if is_urgent => Severity::Warning,
+        NOTICED_NS.. if is_urgent && !is_among_its_own => Severity::Warning,
         _ => Severity::Information,
     };
     let mut finding =
@@ -264,7 +265,7 @@ fn finding(
         ));
     }
     finding = finding
-        .with(worst.held.evidence(waiter, &holders.silences))
+        .with(worst.held.evidence(waiter, &case.survey.silences))
         .with(held::by_rank_and_priority(waiter, holders))
         .with(worst.weighed.who_ran.clone());
     finding.weighed = worst.weighed.verdicts.clone();
@@ -370,7 +371,7 @@ fn table_of(case: &Case<'_>, title: &str, waits: &[Wait]) -> Evidence {
         .collect();
     let query = format!(
         "SELECT process(process_row) AS process, thread_id, start_ns - ready_ns AS ready_from_ns, \
-         start_ns, ready_ns, since_last_ns, waits_ns, readied_ns, cpu, priority, coalesce(rank_out, \
+         start_ns, ready_ns, since_last_ns, waits_ns, readied_ns, cpu, priority, greatest(rank_out, \
          previous_rank) AS rank, CASE WHEN readied_by_dpc THEN 'a DPC' ELSE \
          process(readying_process_row) END AS readied_by, readying_thread_id FROM cpu_runs JOIN \
          (VALUES {}) AS these (thread, on_cpu, from_ns) ON thread_id = thread AND cpu = on_cpu AND \

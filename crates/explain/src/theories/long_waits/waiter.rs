@@ -79,13 +79,13 @@ impl Waiter {
 /// Looks up what priorities the waiting threads had, and which CPUs they may use.
 pub(super) fn look_up(case: &Case<'_>, waiters: &mut [Waiter]) -> Result<(), StoreError> {
     let changes = Changes::read(case, waiters)?;
-    let affinities = affinities(case, waiters)?;
+    let known = known(case, waiters)?;
     let cpus = Numbers::read(case)?;
     for waiter in waiters {
         let Some(row) = waiter.thread_row else {
             continue;
         };
-        let Some(of_thread) = changes.0.get(&row) else {
+        let Some(of_thread) = changes.threads.get(&row) else {
             continue;
         };
         let range = waiter.range.clone();
@@ -110,7 +110,16 @@ pub(super) fn look_up(case: &Case<'_>, waiters: &mut [Waiter]) -> Result<(), Sto
             part.1 = Some(*old);
         }
         waiter.priorities = priorities;
-        let mut affinity = affinities.get(&row).copied();
+        let known = known.get(&row).copied().unwrap_or_default();
+        // No event tells when it was raised for starving: that was at the wait's end.
+        if !changes.are_recorded
+            && waiter.priority() == Some(STARVED)
+            && waiter.ready_ns() >= STARVES_NS
+            && let Some(base) = known.base_priority.and_then(|base| i8::try_from(base).ok())
+        {
+            waiter.priorities = vec![(range.clone(), Some(base))];
+        }
+        let mut affinity = known.affinity;
         for (time, mask) in &of_thread.affinities {
             if *time <= range.start {
                 affinity = Some(*mask);
@@ -129,14 +138,26 @@ struct OfThread {
     affinities: Vec<(i64, u64)>,
 }
 
+/// The priority that a thread is raised to which is ready for long and gets no CPU, and how long that
+/// takes at least: Windows looks for such threads once a second and, as documented, raises those that
+/// waited for some four.
+const STARVED: i8 = 15;
+const STARVES_NS: i64 = 1_000_000_000;
+
 /// By the rows of threads.
-struct Changes(FxHashMap<u32, OfThread>);
+struct Changes {
+    threads: FxHashMap<u32, OfThread>,
+    /// Whether the trace tells of any change of a priority.
+    are_recorded: bool,
+}
 
 impl Changes {
     fn read(case: &Case<'_>, waiters: &[Waiter]) -> Result<Changes, StoreError> {
         let rows = waiters.iter().filter_map(|waiter| waiter.thread_row);
-        let mut changes: FxHashMap<u32, OfThread> =
-            rows.map(|row| (row, OfThread::default())).collect();
+        let mut changes = Changes {
+            threads: rows.map(|row| (row, OfThread::default())).collect(),
+            are_recorded: false,
+        };
         let table = case.table(Table::Priorities)?;
         let columns = [
             "time_ns",
@@ -150,8 +171,10 @@ impl Changes {
             let batch = batch?;
             let view = PrioritiesView::new(&batch)?;
             for row in 0..view.len() {
+                changes.are_recorded |= view.kind.get(row) == Some("priority");
                 let thread = view.thread_row.get(row);
-                let Some(of_thread) = thread.and_then(|row| changes.get_mut(&row)) else {
+                let threads = &mut changes.threads;
+                let Some(of_thread) = thread.and_then(|row| threads.get_mut(&row)) else {
                     continue;
                 };
                 let time = view.time_ns[row];
@@ -169,27 +192,39 @@ impl Changes {
                 }
             }
         }
-        Ok(Changes(changes))
+        Ok(changes)
     }
 }
 
-/// The affinities that `threads` tells, by its rows.
-fn affinities(case: &Case<'_>, waiters: &[Waiter]) -> Result<FxHashMap<u32, u64>, StoreError> {
+/// What `threads` tells of a thread.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    affinity: Option<u64>,
+    base_priority: Option<u8>,
+}
+
+/// What `threads` tells of those that wait, by its rows.
+fn known(case: &Case<'_>, waiters: &[Waiter]) -> Result<FxHashMap<u32, Known>, StoreError> {
     let table = case.table(Table::Threads)?;
-    let mut affinities = FxHashMap::default();
+    let mut known = FxHashMap::default();
     let mut first = 0;
-    for batch in case.batches(&table, i64::MIN..i64::MAX, &["first_seen_ns", "affinity"]) {
+    let columns = ["first_seen_ns", "affinity", "base_priority"];
+    for batch in case.batches(&table, i64::MIN..i64::MAX, &columns) {
         let batch = batch?;
         let view = ThreadsView::new(&batch)?;
         for row in waiters.iter().filter_map(|waiter| waiter.thread_row) {
             let place = (row as usize).checked_sub(first);
             if let Some(place) = place.filter(|place| *place < view.len()) {
-                affinities.extend(view.affinity.get(place).map(|mask| (row, mask)));
+                let of_thread = Known {
+                    affinity: view.affinity.get(place),
+                    base_priority: view.base_priority.get(place),
+                };
+                known.insert(row, of_thread);
             }
         }
         first += view.len();
     }
-    Ok(affinities)
+    Ok(known)
 }
 
 /// Groups and numbers of CPUs.

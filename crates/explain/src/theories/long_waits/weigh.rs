@@ -6,7 +6,6 @@ use tables::{DamagesView, ProcessFreezesView, StoreError, Table};
 
 use super::held::{self, By, Held};
 use super::holders::Holders;
-use super::silence;
 use super::waiter::Waiter;
 use crate::{
     About, Case, Column, Evidence, Judgement, Unit, Value, Verdict, duration, grouped, percent,
@@ -32,6 +31,9 @@ pub(super) enum Cause {
 const HALF: f64 = 0.5;
 /// What explains less is not counted as a part.
 const PART: f64 = 0.1;
+/// No idle state of a processor takes longer to leave: firmware states microseconds to some hundred
+/// of them.
+pub(super) const LONGEST_WAKE_NS: i64 = 1_000_000;
 
 const fn about(id: &'static str, question: &'static str, record: &'static str) -> About {
     About {
@@ -62,7 +64,7 @@ static DISPATCHER: About = about(
     "dispatcher",
     "Were there CPUs that it could have had, but the dispatcher does not compare it with what they \
      ran?",
-    "context switches (xperf -on CSWITCH, WPR keyword CSwitch)",
+    "context switches on Windows 10 1709 or later (xperf -on CSWITCH, WPR keyword CSwitch)",
 );
 static INTERRUPTS: About = about(
     "interrupted-cpus",
@@ -100,6 +102,7 @@ pub(super) struct Facts {
     freezes: Vec<Freeze>,
     damage: Vec<Damage>,
     has_interrupts: bool,
+    clocks_disagree: bool,
 }
 
 struct Freeze {
@@ -146,6 +149,7 @@ impl Facts {
             freezes,
             damage,
             has_interrupts: case.has(Table::Interrupts)?,
+            clocks_disagree: !case.survey.clock_skews.is_empty(),
         })
     }
 }
@@ -168,12 +172,14 @@ const LOSSES: [&str; 6] = [
 
 impl Facts {
     /// Whether a wait is likely none: most CPUs that the thread could have had were idle, and events
-    /// are lost, or nothing but one event tells of a wait that is not over when the trace ends.
+    /// are lost, clocks disagree, or nothing but one event tells of a wait that is not over when the
+    /// trace ends.
     fn may_have_lost(&self, waiter: &Waiter, held: &Held) -> bool {
         let is_loss = |damage: &Damage| damage.kind.as_deref().is_some_and(|k| LOSSES.contains(&k));
         waiter.is_paged_out != Some(true)
             && held.by(By::Idle) as f64 >= HALF * held.all_ns as f64
             && (waiter.wait.is_none()
+                || self.clocks_disagree
                 || (self.damage.iter()).any(|d| is_loss(d) && d.may_lie_in(&waiter.range)))
     }
 }
@@ -189,6 +195,10 @@ pub(super) struct Weighed {
     pub(super) who_ran: Evidence,
     pub(super) most: Option<(String, i64)>,
     pub(super) idle_beyond_ns: Option<i64>,
+    /// Threads of its own process took turns with it, each at its priority: its program went on.
+    pub(super) is_among_its_own: bool,
+    /// What would tell why it did not get CPUs that were idle is not recorded.
+    pub(super) is_idle_unexplained: bool,
 }
 
 /// Weighs all theories for a wait.
@@ -203,7 +213,7 @@ pub(super) fn weigh(
         ready_ns: waiter.ready_ns(),
         held,
     };
-    let (who_ran, most) = held::by_process(case, waiter, holders);
+    let (who_ran, most, own_ns) = held::by_process(case, waiter, holders);
     let mut weighed: Vec<(Cause, Verdict)> = Vec::new();
 
     let its_cpus = match &waiter.limited_to {
@@ -235,23 +245,18 @@ pub(super) fn weigh(
     ));
     weighed.push((Cause::Rank, rank(case, waiter, held, &scales, its_cpus)));
     let is_paged_out = waiter.is_paged_out == Some(true);
+    // A CPU is idle to the trace, too, if the thread may not use it, or if it served interrupts, and
+    // neither is recorded.
+    let is_idle_known =
+        waiter.affinity_is_known && facts.has_interrupts || waiter.ready_ns() < LONGEST_WAKE_NS;
     // A thread whose stack is on its way cannot be given an idle CPU.
-    let not_chosen: &[By] = match is_paged_out {
+    let not_chosen: &[By] = match is_paged_out || !is_idle_known {
         true => &[By::Dispatcher],
         false => &[By::Dispatcher, By::Idle],
     };
     weighed.push((
         Cause::Dispatcher,
-        scales.cpu_time(
-            &DISPATCHER,
-            not_chosen,
-            format!(
-                "Threads that go behind it had {} of {its_cpus}, which were idle for {}; a ready \
-                 thread is compared with what its ideal processor runs only.",
-                percent(held.by(By::Dispatcher), held.all_ns),
-                percent(held.by(By::Idle), held.all_ns),
-            ),
-        ),
+        dispatcher(case, held, not_chosen, &scales, its_cpus),
     ));
     weighed.push((
         Cause::Interrupts,
@@ -268,7 +273,7 @@ pub(super) fn weigh(
     weighed.push((Cause::Affinity, affinity));
     weighed.push((Cause::PagedOut, paged_out(case, waiter, &scales)));
     weighed.push((Cause::Frozen, frozen(case, facts, waiter, &scales)));
-    weighed.push((Cause::Suspended, suspended(waiter, holders, &scales)));
+    weighed.push((Cause::Suspended, suspended(case, waiter, &scales)));
     let is_doubtful = waiter.ran_unseen || facts.may_have_lost(waiter, held);
     weighed.push((Cause::LostEvents, lost(facts, waiter, is_doubtful, &scales)));
 
@@ -276,7 +281,8 @@ pub(super) fn weigh(
         let explains = verdict.explains_ns.unwrap_or(0);
         verdict.judgement == Judgement::For && explains as f64 >= HALF * scales.ready_ns as f64
     });
-    let cause = explain_half.map(|(cause, _)| *cause).min();
+    let causes: Vec<Cause> = explain_half.map(|(cause, _)| *cause).collect();
+    let cause = causes.iter().copied().min();
     let not_lost_ns = match is_doubtful {
         true => scales.ready_ns,
         false => held.part_of_wait(held.by(By::Suspended)),
@@ -288,6 +294,9 @@ pub(super) fn weigh(
         who_ran,
         most,
         idle_beyond_ns,
+        is_among_its_own: causes.contains(&Cause::EqualPriority)
+            && own_ns as f64 >= HALF * held.all_ns as f64,
+        is_idle_unexplained: !is_idle_known,
     }
 }
 
@@ -350,6 +359,31 @@ fn rank(
         ),
     };
     scales.cpu_time(&RANK, &[By::Rank], because)
+}
+
+/// The verdict on CPUs that had threads which go behind it, or nothing to do.
+fn dispatcher(
+    case: &Case<'_>,
+    held: &Held,
+    not_chosen: &[By],
+    scales: &Scales<'_>,
+    its_cpus: &str,
+) -> Verdict {
+    let had = format!(
+        "Threads that go behind it had {} of {its_cpus}, which were idle for {}",
+        percent(held.by(By::Dispatcher), held.all_ns),
+        percent(held.by(By::Idle), held.all_ns),
+    );
+    // Before ranks were recorded, threads of lower priority may have had the better one.
+    if case.survey.runs_with_rank == 0
+        && held.by(By::Dispatcher) as f64 >= HALF * held.all_ns as f64
+    {
+        let because = format!("{had}, if their ranks were no better: no context switch tells.");
+        return not_recorded(&DISPATCHER, &because);
+    }
+    let because =
+        format!("{had}; a ready thread is compared with what its ideal processor runs only.");
+    scales.cpu_time(&DISPATCHER, not_chosen, because)
 }
 
 fn affinity(
@@ -452,20 +486,20 @@ fn frozen(case: &Case<'_>, facts: &Facts, waiter: &Waiter, scales: &Scales<'_>) 
     verdict
 }
 
-fn suspended(waiter: &Waiter, holders: &Holders, scales: &Scales<'_>) -> Verdict {
-    let silences = silence::within(&holders.silences, &waiter.range);
-    let silent_ns: i64 = silences.map(|silence| silence.end - silence.start).sum();
+fn suspended(case: &Case<'_>, waiter: &Waiter, scales: &Scales<'_>) -> Verdict {
+    let silences = &case.survey.silences;
+    let within = silences.within(&waiter.range);
+    let silent_ns: i64 = within.map(|silence| silence.end - silence.start).sum();
     if silent_ns == 0 {
         let because = format!(
             "CPUs logged something all the time: no silence of {} or more.",
-            duration(silence::SILENCE_NS)
+            duration(silences.at_least_ns)
         );
         return scales.explains(&SUSPENDED, 0, because);
     }
     let because = format!("No CPU logged anything for {}.", duration(silent_ns));
     let mut verdict = scales.explains(&SUSPENDED, silent_ns, because);
-    let evidence = silence::evidence(&holders.silences, &waiter.range);
-    verdict.evidence.push(evidence);
+    verdict.evidence.push(silences.evidence(&waiter.range));
     verdict
 }
 
@@ -501,6 +535,10 @@ fn lost(facts: &Facts, waiter: &Waiter, is_doubtful: bool, scales: &Scales<'_>) 
         (true, _) => (
             scales.ready_ns,
             "switches contradict each other while it waited: it may have run unseen",
+        ),
+        (false, true) if facts.clocks_disagree => (
+            scales.ready_ns,
+            "CPUs were idle while it waited, and clocks disagree: it likely ran at once",
         ),
         (false, true) => (
             scales.ready_ns,

@@ -2,12 +2,8 @@
 
 use super::Argued;
 use super::held::By;
-use super::weigh::Cause;
+use super::weigh::{Cause, LONGEST_WAKE_NS};
 use crate::{Case, duration, grouped, percent};
-
-/// No idle state of a processor takes longer to leave: firmware states microseconds to some hundred
-/// of them.
-const LONGEST_WAKE_NS: i64 = 1_000_000;
 
 /// Who waited how long, and why.
 pub(super) fn sentence(case: &Case<'_>, group: &[Argued]) -> String {
@@ -42,7 +38,7 @@ pub(super) fn sentence(case: &Case<'_>, group: &[Argued]) -> String {
         waiter.thread_id,
         case.process(waiter.process_row, waiter.process_id),
         duration(waiter.ready_ns()),
-        because(worst),
+        because(case, worst),
     );
     if group.len() > 1 {
         sentence.push_str(&format!(
@@ -60,7 +56,7 @@ pub(super) fn moment(ns: i64) -> String {
 }
 
 /// Why, in half a sentence.
-fn because(argued: &Argued) -> String {
+fn because(case: &Case<'_>, argued: &Argued) -> String {
     let Argued {
         waiter,
         held,
@@ -142,17 +138,29 @@ fn because(argued: &Argued) -> String {
             "the machine was suspended for {} of the time",
             share(By::Suspended)
         ),
+        Some(Cause::LostEvents) if !case.survey.clock_skews.is_empty() => {
+            "but the processors' clocks disagree: it may well have run at once".to_owned()
+        }
         Some(Cause::LostEvents) => {
             "but the trace likely lacks the run that ended it: it may well have run unseen"
                 .to_owned()
         }
         None => format!(
-            "no single cause explains half of it; threads of better rank had {}, of higher priority \
-             {}, of the same priority {} of {its_cpus}, which were idle for {}",
+            "nothing that is recorded explains half of it; threads of better rank had {}, of higher \
+             priority {}, of the same priority {} of {its_cpus}, which were idle for {}{}",
             share(By::Rank),
             share(By::Priority),
             share(By::EqualPriority),
-            share(By::Idle)
+            share(By::Idle),
+            if !waiter.affinity_is_known {
+                "; which CPUs it may use is not recorded"
+            } else if weighed.is_idle_unexplained {
+                "; DPCs and service routines are not recorded"
+            } else if case.survey.runs_with_rank == 0 {
+                "; ranks are not recorded"
+            } else {
+                ""
+            }
         ),
     }
 }
@@ -231,12 +239,20 @@ pub(super) fn doubts(case: &Case<'_>, argued: &Argued) -> Vec<String> {
     if argued.weighed.cause == Some(Cause::Rank) {
         doubts.push(
             "A trace tells a thread's rank only when it leaves its CPU: that of the wait is taken \
-             from the end of the run after it. Why Windows gave it that rank is not recorded."
+             from the ends of the runs before and after it, the worse one. Why Windows gave it that \
+             rank is not recorded."
                 .to_owned(),
         );
     }
     if waiter.ran_unseen {
         doubts.push("The wait may have been shorter, or several: switches are missing.".to_owned());
+    }
+    if case.survey.interrupts.routines.is_empty() {
+        doubts.push(
+            "DPCs and service routines are not recorded: what they had of the CPUs counts as that of \
+             the threads which they interrupted, or as idle."
+                .to_owned(),
+        );
     }
     if !case.survey.has_ready_events {
         doubts.push(

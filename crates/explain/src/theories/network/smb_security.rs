@@ -151,7 +151,7 @@ fn found(
             "Samples have no stacks: that the cryptography was SMB's is inferred from the traffic",
         );
     }
-    let build = case.os_build()?;
+    let build = case.machine()?.os_build;
     if severity != Severity::Information {
         finding = finding
             .remedy(format!(

@@ -1,0 +1,73 @@
+//! Who had the focus, and when.
+
+use std::ops::Range;
+
+use tables::{FocusView, Identities, Options, Store, StoreError, Table};
+
+use crate::Case;
+use crate::case::is_called;
+
+/// A time during which a process had the focus.
+pub(crate) struct Focus {
+    pub(crate) process_id: u32,
+    pub(crate) process_row: Option<u32>,
+    pub(crate) during: Range<i64>,
+}
+
+impl Case<'_> {
+    /// Who had the focus, in order of time; empty if the trace does not tell.
+    ///
+    /// # Errors
+    /// If the table cannot be read.
+    pub(crate) fn focus(&self) -> Result<Vec<Focus>, StoreError> {
+        read(self.store(), Options::default())
+    }
+}
+
+fn read(store: &Store, options: Options<'_>) -> Result<Vec<Focus>, StoreError> {
+    let table = store.table(Table::Focus, options)?;
+    let columns = ["start_ns", "end_ns", "process_id", "process_row"];
+    let mut focus = Vec::new();
+    for chunk in 0..table.chunks().len() {
+        let batch = table.read(chunk, &columns)?;
+        let view = FocusView::new(&batch)?;
+        focus.extend((0..view.len()).map(|row| Focus {
+            process_id: view.process_id[row],
+            process_row: view.process_row.get(row),
+            during: view.start_ns[row]..view.end_ns[row],
+        }));
+    }
+    Ok(focus)
+}
+
+/// From the moment that a process (by its name or id) got the focus to the next moment that another
+/// got it; the longest such time, if it was so several times.
+///
+/// # Errors
+/// If a table cannot be made or read, or the user stopped it.
+pub fn between_focus(
+    store: &Store,
+    from: &str,
+    to: &str,
+    options: Options<'_>,
+) -> Result<Option<Range<i64>>, StoreError> {
+    let names = Identities::read(store, options)?;
+    let mut since = None;
+    let mut longest: Option<Range<i64>> = None;
+    for focus in read(store, options)? {
+        let at = focus.during.start;
+        let process = names.process(focus.process_row, Some(focus.process_id));
+        if is_called(process, to)
+            && let Some(since) = since.take()
+            && longest
+                .as_ref()
+                .is_none_or(|l| at - since > l.end - l.start)
+        {
+            longest = Some(since..at);
+        }
+        if is_called(process, from) {
+            since = Some(at);
+        }
+    }
+    Ok(longest.filter(|range| !range.is_empty()))
+}

@@ -1,0 +1,28 @@
+//! Ranges of time.
+
+use std::ops::Range;
+
+/// Ranges that overlap or touch as one, in order.
+pub(crate) fn union(mut ranges: Vec<Range<i64>>) -> Vec<Range<i64>> {
+    ranges.sort_unstable_by_key(|range| (range.start, range.end));
+    let mut joined: Vec<Range<i64>> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_overlaps_or_touches_is_one() {
+        assert_eq!(union(vec![5..7, 1..2, 2..3, 6..9]), [1..3, 5..9]);
+        assert_eq!(union(vec![1..9, 2..3]), [1..9]);
+        assert_eq!(union(Vec::new()), []);
+    }
+}
