@@ -25,14 +25,14 @@ mod theory;
 mod wording;
 
 pub use between_focus::between_focus;
-pub use case::{Asked, Case, Functions};
-pub use engine::{Explanation, explain, tables};
+pub use case::{Asked, Case, Functions, is_called};
+pub use engine::{Conclusion, Explanation, explain, tables};
 pub use evidence::{Column, Evidence, Unit, Value};
 pub use finding::{Finding, Judgement, Loss, Severity, Source, Verdict};
 pub use survey::{
-    CpuUse, InterruptUse, Load, Locked, ProcessUse, RankUse, RoutineUse, Spread, Survey, Wait,
-    limit_ns,
+    CpuUse, Doubtful, InterruptUse, Load, Locked, ProcessUse, RankUse, RoutineUse, Spread, Survey,
+    Wait, limit_ns,
 };
 pub use theory::{About, Outcome, Theory};
-pub(crate) use wording::listed;
+pub(crate) use wording::{counted, listed};
 pub use wording::{duration, grouped, percent, size};

@@ -40,7 +40,8 @@ impl Load {
         }
     }
 
-    pub(super) fn add(&mut self, runs: &CpuRunsView<'_>) {
+    /// Adds runs; those that are doubtful tell of no load.
+    pub(super) fn add(&mut self, runs: &CpuRunsView<'_>, is_doubtful: &[bool]) {
         for row in 0..runs.len() {
             let (start, end) = (runs.start_ns[row], runs.end_ns[row]);
             if let Some(before) = self.last_end_ns.replace(end)
@@ -48,7 +49,7 @@ impl Load {
             {
                 self.silences.push(before..end);
             }
-            if runs.thread_id[row] != 0 {
+            if runs.thread_id[row] != 0 && !is_doubtful[row] {
                 self.spread(start, end);
             }
         }

@@ -8,7 +8,6 @@ use tables::{CpuRunsView, FocusView, SessionsView, StoreError, Table};
 
 use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, duration,
-    grouped,
 };
 
 /// Quanta as they were used, against what Win32PrioritySeparation stands for.
@@ -16,10 +15,10 @@ pub(crate) struct Quantum;
 
 static ABOUT: About = About {
     id: "quantum",
-    question: "How long are quanta really, and are those of the program with the focus longer?",
+    question: "Did quanta end threads' turns: how long are they, and longer with the focus?",
     tables: &[Table::CpuRuns, Table::Focus, Table::Sessions],
     record: "context switches and changes of focus (xperf -on CSWITCH, WPR keyword CSwitch; provider \
-             Microsoft-Windows-Win32k, keyword 0x2000)",
+             Microsoft-Windows-Win32k, keywords 0x22000)",
     sources: &[
         Source {
             title: "Windows Internals, 7th edition, part 1, chapter 4: quantum",
@@ -155,8 +154,8 @@ fn found(
         ),
     };
     let sentence = format!(
-        "{} turns were ended by the quantum, most at {told}: {stands_for}.",
-        grouped(all)
+        "{} ended by the quantum, most at {told}: {stands_for}.",
+        crate::counted(all, "turn was", "turns were")
     );
     let in_focus = match focus.is_empty() {
         true => "CAST(NULL AS BOOLEAN)".to_owned(),

@@ -280,7 +280,7 @@ pub(super) fn by_process(
     ];
     let mut evidence = Evidence::new("Who ran instead, by process", query, &columns);
     let first = sums.first();
-    let most = first.map(|((row, id), ns)| (case.process(*row, *id), *ns));
+    let most = first.map(|((row, id), ns)| (case.processes(*row, *id), *ns));
     for ((row, _), ns) in sums.into_iter().take(SHOWN) {
         let process = case.process_label(row).map(Value::from);
         evidence = evidence.row([process, Some(ns.into())]);

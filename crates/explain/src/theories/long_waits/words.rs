@@ -3,7 +3,7 @@
 use super::Argued;
 use super::held::By;
 use super::weigh::Cause;
-use crate::{Case, duration, grouped, percent};
+use crate::{Case, counted, duration, grouped, percent};
 
 /// No idle state of a processor takes longer to leave: firmware states microseconds to some hundred
 /// of them.
@@ -46,9 +46,12 @@ pub(super) fn sentence(case: &Case<'_>, group: &[Argued]) -> String {
     );
     if group.len() > 1 {
         sentence.push_str(&format!(
-            " {} more such {} of that process.",
-            grouped(group.len() as u64 - 1),
-            if group.len() == 2 { "wait" } else { "waits" }
+            " {} of {}.",
+            counted(group.len() as u64 - 1, "more such wait", "more such waits"),
+            match (waiter.process_row, waiter.process_id) {
+                (None, None) => "threads whose processes are unknown",
+                _ => "that process",
+            }
         ));
     }
     sentence
@@ -188,7 +191,8 @@ pub(super) fn remedies(argued: &Argued, process: &str) -> Vec<String> {
                 remedies.push(
                     "Turn the lock screen off (NoLockScreen = 1 in \
                      HKLM\\SOFTWARE\\Policies\\Microsoft\\Windows\\Personalization): then logging on \
-                     does not wait for LockApp.exe."
+                     does not wait for LockApp.exe. From Windows 10 1607 on only the editions \
+                     Enterprise, Education and Server heed it."
                         .to_owned(),
                 );
             }
@@ -217,7 +221,9 @@ pub(super) fn remedies(argued: &Argued, process: &str) -> Vec<String> {
                 .to_owned(),
         ),
         Some(Cause::LostEvents) => remedies.push(
-            "If events were lost, record again with more and larger buffers.".to_owned(),
+            "See what is said of the capture: record again what was lost, or copy again what is \
+             broken."
+                .to_owned(),
         ),
         Some(Cause::Suspended | Cause::Frozen | Cause::Dispatcher) | None => {}
     }
