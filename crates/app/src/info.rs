@@ -26,6 +26,8 @@ const CONFIG_CPU: u16 = 0x0B0A;
 const CONFIG_PLATFORM: u16 = 0x0B19;
 const CONFIG_PROCESSORS: u16 = 0x0B23;
 const CONFIG_VIRTUALIZATION: u16 = 0x0B24;
+/// What tells that laglab's own model made a trace: the file that it says it was logged to.
+const SIMULATED: &str = r"C:\Traces\simulated.etl";
 /// Opcode of `SysConfigEx/BuildInfo`.
 const BUILD_INFO: u8 = 32;
 
@@ -292,6 +294,12 @@ impl Facts {
 }
 
 impl Info {
+    /// Whether laglab's own model made the trace.
+    pub(crate) fn is_simulated(&self) -> bool {
+        let mut sessions = self.sessions.iter();
+        sessions.any(|session| session.log_file == SIMULATED)
+    }
+
     /// Puts together what the headers say and what the pass collected.
     pub(crate) fn new(trace: &Trace, decoder: &Decoder, facts: Facts, walk: Damage) -> Info {
         let contents = contents::contents(&facts.survey);

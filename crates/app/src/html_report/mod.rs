@@ -22,9 +22,6 @@ const UPLOT_JS: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
 const CSS: &str = include_str!("page.css");
 const JS: &str = include_str!("page.js");
 
-/// What tells that laglab's own model made a trace: the file that it says it was logged to.
-const SIMULATED: &str = r"C:\Traces\simulated.etl";
-
 /// The tables that a page is made of.
 pub(crate) fn tables() -> Vec<tables::Table> {
     let mut tables = explain::tables();
@@ -55,7 +52,6 @@ pub(crate) fn page(
     let files = explained.info.trace.files.iter();
     let files: Vec<&str> = files.map(|path| tables::file_name(path)).collect();
     let title = title.map_or_else(|| files.join(", "), str::to_owned);
-    let findings = &explained.explanation.findings;
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -73,7 +69,7 @@ pub(crate) fn page(
                 main {
                     section id="findings" {
                         h2 { "Findings" }
-                        (findings::cards(findings))
+                        (findings::cards(&explained.explanation))
                     }
                     section id="time" {
                         h2 { "Over time" }
@@ -96,7 +92,7 @@ pub(crate) fn page(
                     }
                     section id="capture" {
                         h2 { "The capture" }
-                        (capture::capture(&explained.info))
+                        (capture::capture(explained))
                     }
                 }
                 footer {
@@ -115,10 +111,7 @@ pub(crate) fn page(
 fn header(explained: &Explained, title: &str) -> Markup {
     let info = &explained.info;
     let system = &info.system;
-    let is_simulated = info
-        .sessions
-        .iter()
-        .any(|session| session.log_file == SIMULATED);
+    let is_simulated = info.is_simulated();
     let maker = [&system.manufacturer, &system.model];
     let maker: Vec<&str> = maker.into_iter().flatten().map(String::as_str).collect();
     let cpus = match &system.cpu {
