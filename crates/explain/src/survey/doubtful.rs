@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use tables::{CpuRunsView, SamplesView, StoreError, Table};
 
-use crate::{Case, Column, Evidence, Finding, Unit, counted, duration};
+use crate::{Case, Column, Evidence, Finding, Unit, duration, grouped};
 
 /// How long a run is at least for samples to vouch for it: there are a hundred of them as a rule.
 const LONG_NS: i64 = 100_000_000;
@@ -171,12 +171,16 @@ impl Doubtful {
         ];
         let evidence = Evidence::new("Runs within which switches are missing", query, &columns)
             .row([Some(self.runs.into()), Some(self.cpu_ns.into())]);
+        let lasted = duration(self.cpu_ns);
+        let left_out = match self.runs {
+            1 => format!("A run of {lasted} is left out: switches within it are missing"),
+            many => format!(
+                "{} runs of {lasted} in all are left out: switches within them are missing",
+                grouped(many)
+            ),
+        };
         finding.with(evidence).doubt(format!(
-            "{} of {} in all {} left out: switches within them are missing, so that who had the CPUs \
-             meanwhile is not known",
-            counted(self.runs, "run", "runs"),
-            duration(self.cpu_ns),
-            if self.runs == 1 { "is" } else { "are" }
+            "{left_out}, so that who had the CPUs meanwhile is not known"
         ))
     }
 

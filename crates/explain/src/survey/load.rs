@@ -40,16 +40,16 @@ impl Load {
         }
     }
 
-    /// Adds runs; those that are doubtful tell of no load.
+    /// Adds runs, and whether each is doubtful: such tell of no load.
     pub(super) fn add(&mut self, runs: &CpuRunsView<'_>, is_doubtful: &[bool]) {
-        for row in 0..runs.len() {
+        for (row, is_doubtful) in is_doubtful.iter().enumerate() {
             let (start, end) = (runs.start_ns[row], runs.end_ns[row]);
             if let Some(before) = self.last_end_ns.replace(end)
                 && end.saturating_sub(before) >= Load::SILENCE_NS
             {
                 self.silences.push(before..end);
             }
-            if runs.thread_id[row] != 0 && !is_doubtful[row] {
+            if runs.thread_id[row] != 0 && !is_doubtful {
                 self.spread(start, end);
             }
         }

@@ -135,8 +135,8 @@ impl Survey {
             let view = CpuRunsView::new(&batch)?;
             is_doubtful.clear();
             is_doubtful.extend((0..view.len()).map(|row| survey.doubtful.is(&view, row)));
-            for row in 0..view.len() {
-                if is_doubtful[row] {
+            for (row, is_doubtful) in is_doubtful.iter().enumerate() {
+                if *is_doubtful {
                     survey.doubtful.count(view.cpu_ns[row]);
                 }
                 first = first.min(view.start_ns[row]);

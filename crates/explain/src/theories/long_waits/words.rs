@@ -181,6 +181,14 @@ pub(super) fn remedies(argued: &Argued, process: &str) -> Vec<String> {
     let most = argued.weighed.most.as_ref();
     let who = most.map_or("what ran instead".to_owned(), |(who, _)| who.clone());
     let mut remedies = Vec::new();
+    if argued.waiter.process_row.is_none() && argued.waiter.process_id.is_none() {
+        remedies.push(
+            "Record processes and threads too (xperf -on PROC_THREAD, WPR keyword ProcessThread): \
+             whose threads these are is not in the trace."
+                .to_owned(),
+        );
+        return remedies;
+    }
     match argued.weighed.cause {
         Some(Cause::Rank) => {
             remedies.push(format!(
