@@ -52,10 +52,31 @@ impl SymbolOptions {
     }
 
     fn path(&self) -> Result<SymbolPath, Failure> {
-        self.text().parse::<SymbolPath>().map_err(|error| {
+        let path = self.text().parse::<SymbolPath>().map_err(|error| {
             let whence = self.symbols.as_ref().map_or(VARIABLE, |_| "--symbols");
             Failure::Input(format!("{whence}: {error}"))
-        })
+        })?;
+        match &self.symbols {
+            Some(_) => check_given(&path).map(|()| path),
+            // Of what is set for all tools a part may be absent.
+            None => Ok(path),
+        }
+    }
+}
+
+/// Refuses a symbol path of the command line that can lead nowhere.
+fn check_given(path: &SymbolPath) -> Result<(), Failure> {
+    if path.is_empty() {
+        let message = "--symbols: names no place; give a folder with PDBs, a symbol store or \
+                       srv*CACHE*https://SERVER";
+        return Err(Failure::Input(message.to_owned()));
+    }
+    match path.folders().find(|folder| !folder.is_dir()) {
+        Some(none) => Err(Failure::Input(format!(
+            "--symbols: {}: there is no such folder; check the path",
+            none.display()
+        ))),
+        None => Ok(()),
     }
 }
 

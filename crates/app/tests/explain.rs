@@ -5,9 +5,11 @@ mod explained;
 mod program;
 mod simulated;
 
+use std::collections::BTreeMap;
+
 use explained::{Explained, column, sum};
 use serde_json::Value;
-use simulated::{Simulated, list, number};
+use simulated::{Simulated, list, number, text};
 
 /// Count of a kernel event in the truth of a trace, all versions.
 fn count(truth: &Value, class: &str, opcode: u64) -> i64 {
@@ -65,6 +67,46 @@ fn real_traces_are_explained_by_what_is_in_them() {
     );
 }
 
+/// Where nothing tells when threads ran, nothing can be said of why they did not.
+#[test]
+fn a_trace_that_tells_nothing_is_not_said_to_be_fine() {
+    for trace in ["perfview__SelfDescribingSingleEvent.etl", "s4__SIH.etl"] {
+        let text = program::text(&["explain", trace]);
+        assert!(text.contains("cannot answer why it lagged"), "{text}");
+        assert!(!text.contains("Nothing that costs"), "{text}");
+    }
+}
+
+/// What is asked for comes first, and what is not is said to be aside.
+#[test]
+fn what_is_asked_for_is_answered_first() {
+    let stall = Simulated::new("rank-stall", &[]);
+    let whole = Explained::new(&stall.trace, &[]);
+    for theory in ["suspended", "outranked", "cpu-use"] {
+        assert_eq!(whole.judgement(theory), "for", "{theory}");
+    }
+    assert!(
+        whole
+            .findings()
+            .iter()
+            .all(|found| found["aside"].is_null())
+    );
+
+    let (from, to) = (11_000_000_000, 26_000_000_000);
+    let part = Explained::new(&stall.trace, &["--between", "11", "26"]);
+    let is_aside: Vec<bool> = part.findings().iter().map(|f| f["aside"] == true).collect();
+    assert!(is_aside.is_sorted(), "{is_aside:?}");
+    for found in part
+        .findings()
+        .iter()
+        .filter(|found| found["aside"] != true)
+    {
+        let during = &found["during"];
+        let meets = number(during, "start") < to && from < number(during, "end");
+        assert!(meets, "{found}");
+    }
+}
+
 #[test]
 fn nothing_is_wrong_where_nothing_is() {
     for seed in ["1", "2", "3"] {
@@ -120,6 +162,23 @@ fn what_is_lost_and_clocks_that_disagree_are_said() {
     let (kinds, counts) = (column(&of, "kind"), column(&of, "lost"));
     let place = kinds.iter().position(|kind| kind == "events_lost").unwrap();
     assert_eq!(counts[place], lost.truth["events_lost"]);
+    // A run that seems to last over the second that was lost is in no sum.
+    let truth = list(&lost.truth, "processes").iter();
+    let told: BTreeMap<String, i64> = truth
+        .map(|process| {
+            let name = format!("{} ({})", text(&process["name"]), number(process, "id"));
+            (name, number(process, "cpu_ns"))
+        })
+        .collect();
+    let used = explained.of("cpu-use");
+    for (process, ns) in column(&used, "process").iter().zip(column(&used, "cpu_ns")) {
+        let (told, ns) = (told[process.as_str().unwrap()], ns.as_i64().unwrap());
+        // Context switches do not tell a thread's time from that of what interrupts it.
+        assert!(
+            ns as f64 <= told as f64 * 1.02,
+            "{process}: {ns}, not {told}"
+        );
+    }
     #[cfg(feature = "sql")]
     explained.check_queries(&[]);
 

@@ -380,7 +380,6 @@ fn a_healthy_desktop_gives_no_alarm() {
             "timers",
             "smb-security",
             "receive-spread",
-            "network-throughput",
             "packet-marking",
         ] {
             assert_ne!(

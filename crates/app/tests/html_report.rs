@@ -118,6 +118,15 @@ fn processes_have_the_time_ranks_and_focus_that_they_had() {
         assert_drawn(&told, &drawn(&data, "focus", edge));
     }
     assert!(page.contains("class=\"simulated\""));
+
+    // Nobody had the CPUs while the machine slept.
+    let slept = told(&stall.truth, "resume")[0] - told(&stall.truth, "suspend")[0];
+    let untold = layers.iter().find(|layer| layer["kind"] == "untold");
+    let drawn = sum_ns(&data, &untold.unwrap()["shares"], cpus) / cpus as f64;
+    assert!(
+        (drawn - slept as f64).abs() < 0.1 * slept as f64,
+        "{drawn}, not {slept}"
+    );
 }
 
 #[test]
@@ -259,6 +268,8 @@ fn what_is_not_recorded_is_said() {
     let page = page("perfview__SelfDescribingSingleEvent.etl");
     assert!(page.contains("The trace holds no context switches"));
     assert!(page.contains("The trace holds no DPCs and service routines"));
+    assert!(page.contains("cannot answer why it lagged"));
+    assert!(!page.contains("Nothing that costs"));
     assert!(!page.contains("<figure"));
     assert!(!page.contains("class=\"simulated\""));
 }

@@ -1,9 +1,12 @@
 //! Wrong usage and unreadable input: one line on stderr, exit code 2, nothing on stdout.
 
 mod program;
+mod simulated;
 
 use std::fs;
 use std::path::Path;
+
+use simulated::Simulated;
 
 fn refuses(args: &[&str], what: &str) {
     let output = program::laglab(args);
@@ -36,6 +39,12 @@ fn what_is_no_trace_is_refused() {
     fs::write(&text, "not a trace\n".repeat(500)).unwrap();
     each_command_refuses(&text, "is not an .etl trace");
 
+    // Not even its header is whole.
+    let cut = dir.path().join("cut.etl");
+    let whole = fs::read(testdata::path("etl/perfview__gcevents.etl")).unwrap();
+    fs::write(&cut, &whole[..100]).unwrap();
+    each_command_refuses(&cut, "copy it again");
+
     let zip = dir.path().join("broken.etl.zip");
     fs::write(&zip, b"PK\x03\x04 and no more").unwrap();
     each_command_refuses(&zip, "broken.etl.zip");
@@ -56,6 +65,86 @@ fn a_file_given_twice_is_refused() {
 }
 
 #[test]
+fn a_copy_of_a_file_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = "perfview__primitive-types.etl";
+    let copy = dir.path().join("copy.etl");
+    fs::copy(testdata::path(&format!("etl/{name}")), &copy).unwrap();
+    let copy = copy.to_str().unwrap();
+    for command in ["stats", "explain"] {
+        refuses(&[command, name, copy], "holds the same as");
+    }
+}
+
+#[test]
+fn two_machines_at_one_time_are_no_trace_but_sessions_of_one_are() {
+    let [one, other] = ["1", "2"].map(|seed| {
+        let options = ["--seed", seed, "--duration", "1s"];
+        Simulated::new("healthy", &options)
+    });
+    refuses(&["explain", &one.trace, &other.trace], "one by one");
+    let of_one = [
+        "explain",
+        "--json",
+        "perfview__diaghub__diaghub.kernel.1.etl",
+        "perfview__diaghub__diaghub.user_injected.1.etl",
+        "perfview__diaghub__diaghub.user_paged.1.etl",
+    ];
+    let together = program::json(&of_one);
+    assert_eq!(together["info"]["sessions"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn what_the_trace_does_not_hold_is_refused_with_what_it_holds() {
+    let healthy = Simulated::new("healthy", &["--duration", "1s"]);
+    let trace = healthy.trace.as_str();
+    for (question, what) in [
+        (&["--thread", "99999"][..], "the nearest "),
+        (&["--process", "exploder"], "explorer.exe"),
+        (&["--process", ""], "is empty"),
+        (&["--at", "999"], "from 0 s to 1.000 s"),
+        (&["--at", "-5"], "from 0 s to 1.000 s"),
+        (&["--between", "70", "80"], "from 0 s to 1.000 s"),
+        (&["--symbols", "no-such-folder"], "no such folder"),
+        (&["--symbols", ""], "names no place"),
+    ] {
+        refuses(&[&["explain", trace][..], question].concat(), what);
+    }
+    for id in ["-1", "abc"] {
+        let output = program::laglab(&["explain", trace, "--thread", id]);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(error.contains("expected a thread's id"), "{error}");
+    }
+    // What is there and has nothing to tell is no error.
+    let idle = program::text(&["explain", trace, "--at", "0.5", "--process", "Idle"]);
+    assert!(idle.contains("What is asked for"), "{idle}");
+}
+
+/// Commands on tables read packets; those on events say who does.
+#[test]
+fn a_capture_of_packets_is_explained_and_has_no_events() {
+    let dir = tempfile::tempdir().unwrap();
+    let pcap = dir.path().join("one.pcap");
+    // Header: magic, version 2.4, zone, accuracy, longest packet, Ethernet. A packet: seconds,
+    // microseconds, bytes here, bytes in all, and as many.
+    let words = [0xA1B2_C3D4, 0x0004_0002, 0, 0, 65_535, 1];
+    let packet = [1_700_000_000, 0, 60, 60];
+    let mut bytes: Vec<u8> = words
+        .iter()
+        .chain(&packet)
+        .flat_map(|word: &u32| word.to_le_bytes())
+        .collect();
+    bytes.extend([0; 60]);
+    fs::write(&pcap, bytes).unwrap();
+    let pcap = pcap.to_str().unwrap();
+    refuses(&["info", pcap], "is a capture of packets");
+    let text = program::text(&["explain", pcap]);
+    assert!(text.starts_with("1 captured packet over "), "{text}");
+    assert!(text.contains("cannot answer why it lagged"), "{text}");
+}
+
+#[test]
 fn files_of_several_systems_are_told_apart() {
     let one = program::json(&["info", "--json", "perfview__diaghub__diaghub.etl"]);
     assert_eq!(one["one_system"], true);
@@ -64,6 +153,14 @@ fn files_of_several_systems_are_told_apart() {
     assert_eq!(two["one_system"], false);
     let text = program::text(&["explain", files[0], files[1]]);
     assert!(text.contains("recorded by different systems"), "{text}");
+    let claimed = program::json(&["explain", "--json", files[0], files[1]]);
+    assert_eq!(claimed["explanation"]["findings"], serde_json::json!([]));
+    let theories = claimed["explanation"]["theories"].as_array().unwrap();
+    assert!(
+        theories
+            .iter()
+            .all(|theory| theory["judgement"] == "not_recorded")
+    );
 }
 
 #[cfg(unix)]

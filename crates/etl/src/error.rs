@@ -26,6 +26,27 @@ pub enum OpenError {
         /// File concerned.
         name: String,
     },
+    /// The file holds what another one does.
+    #[error(
+        "{name}: holds the same as {other}, and its events would count twice; give one of them"
+    )]
+    SameContent {
+        /// File concerned.
+        name: String,
+        /// The file that was given before it.
+        other: String,
+    },
+    /// The file ends before its log-file header does.
+    #[error(
+        "{name}: the file ends after {size} bytes, before the end of its header; it was not \
+         copied whole, so copy it again"
+    )]
+    CutOff {
+        /// File concerned.
+        name: String,
+        /// Its size in bytes.
+        size: u64,
+    },
     /// The file has no bytes.
     #[error(
         "{name}: the file is empty; was it copied whole, and had its session written anything?"

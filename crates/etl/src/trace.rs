@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::buffer::BufferRef;
+use crate::buffer::{BufferRef, HEADER_SIZE};
 use crate::clock::{Clock, ClockKind};
 use crate::damage::Damage;
 use crate::error::OpenError;
@@ -15,6 +15,10 @@ use crate::time_order::TimeOrder;
 /// Boot times are rounded to half a second by recent builds; logs whose boot times differ by no
 /// more than this many 100 ns units were written by one running system.
 const SAME_BOOT: u64 = 20_000_000;
+
+/// A log in which nothing but its log-file header can be read has more bytes: the headers of its
+/// buffer and event, and what precedes the names at the end of it.
+const SHORTEST: u64 = (HEADER_SIZE + 32 + 0x110) as u64;
 
 /// One or several logs, opened together.
 pub struct Trace {
@@ -72,6 +76,10 @@ impl Trace {
             if scan.segments.is_empty() && trace.segments.len() >= MAX_SEGMENTS {
                 return Err(OpenError::TooManySessions { name });
             }
+            if source.len() < SHORTEST && !scan.segments.is_empty() {
+                let size = source.len();
+                return Err(OpenError::CutOff { name, size });
+            }
             if scan.segments.is_empty() {
                 let mut first = vec![0; 16];
                 let n = source.read_at(0, &mut first).unwrap_or(0);
@@ -82,9 +90,43 @@ impl Trace {
             trace.buffers.extend(scan.buffers);
             trace.damage.merge(scan.damage);
             trace.files.push(TraceFile { name, source });
+            trace.refuse_the_same(file)?;
         }
         trace.share_clock();
         Ok(trace)
+    }
+
+    /// Refuses a file, the last one so far, that holds what one before it does.
+    ///
+    /// # Errors
+    /// If it does.
+    fn refuse_the_same(&self, last: u16) -> Result<(), OpenError> {
+        let contents = |file: u16| {
+            let of_file = move |segment: u16| self.segments[usize::from(segment)].file == file;
+            let headers = self.segments.iter().filter(move |s| s.file == file);
+            let buffers = self.buffers.iter().filter(move |b| of_file(b.segment));
+            (
+                headers.map(|segment| segment.header.as_ref()),
+                buffers.map(|buffer| BufferRef {
+                    segment: 0,
+                    ..*buffer
+                }),
+            )
+        };
+        let size = |file: u16| self.files[usize::from(file)].source.len();
+        for file in (0..last).filter(|file| size(*file) == size(last)) {
+            let ((headers, buffers), (of_last, in_last)) = (contents(file), contents(last));
+            // Without a header there is nothing that tells sessions apart.
+            let is_known = of_last.clone().all(|header| header.is_some());
+            if is_known && headers.eq(of_last) && buffers.eq(in_last) {
+                let name = |file: u16| self.files[usize::from(file)].name.clone();
+                return Err(OpenError::SameContent {
+                    name: name(last),
+                    other: name(file),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Puts all segments' clocks on one time line that starts at the earliest session start.

@@ -114,3 +114,25 @@ fn several_files_of_one_session_are_one_trace() {
     }
     assert_eq!(count, truth);
 }
+
+#[test]
+fn copies_and_what_is_cut_within_its_header_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let original = testdata::path("etl/perfview__primitive-types.etl");
+    let copy = dir.path().join("copy.etl");
+    fs::copy(&original, &copy).unwrap();
+    let refused = open(&[original.clone(), copy.clone()]).unwrap_err();
+    assert!(
+        matches!(refused, OpenError::SameContent { .. }),
+        "{refused}"
+    );
+
+    let whole = fs::read(&original).unwrap();
+    fs::write(&copy, &whole[..100]).unwrap();
+    let (kind, text) = error(&copy);
+    assert!(
+        matches!(kind, OpenError::CutOff { size: 100, .. }),
+        "{kind:?}"
+    );
+    assert!(text.contains("copy it again"), "{text}");
+}

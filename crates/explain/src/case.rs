@@ -8,7 +8,8 @@ use tables::{
     Cancelled, Functions, Identities, Options, Process, Store, StoreError, StoredTable, Table,
 };
 
-use crate::{Explanation, Survey};
+use crate::theories::long_waits;
+use crate::{Explanation, Finding, Survey};
 
 /// A trace to be explained.
 pub struct Case<'a> {
@@ -129,6 +130,37 @@ impl<'a> Case<'a> {
         }
     }
 
+    /// Processes in words, where several may be of no known id: they are not one.
+    pub fn processes(&self, row: Option<u32>, id: Option<u32>) -> String {
+        let process = self.names.process(row, id);
+        match process.name.is_none() && process.id.is_none() {
+            true => "unknown processes".to_owned(),
+            false => self.process(row, id),
+        }
+    }
+
+    /// Whether a finding is about the threads, processes and the time that the user asks for.
+    pub(crate) fn is_about_what_is_asked(&self, finding: &Finding) -> bool {
+        let asked = &self.asked;
+        // What waits are looked at is asked for already.
+        if finding.theory == long_waits::ABOUT.id {
+            return true;
+        }
+        let sentence = finding.sentence.to_lowercase();
+        let names_it = |name: &str| sentence.contains(&name.to_lowercase());
+        let mut threads = asked.threads.iter().map(|id| format!("thread {id} "));
+        let mut processes = self.rows_of_asked_processes();
+        let is_of_all = asked.threads.is_empty() && asked.processes.is_empty();
+        let is_about_them = is_of_all
+            || threads.any(|thread| names_it(&thread))
+            || processes.any(|row| names_it(&self.process(Some(row), None)));
+        let is_then = asked.during.as_ref().is_none_or(|asked| {
+            let during = finding.during.as_ref();
+            during.is_some_and(|during| during.start < asked.end && asked.start < during.end)
+        });
+        is_about_them && is_then
+    }
+
     /// Rows in `processes` of the processes that the user asks for.
     pub fn rows_of_asked_processes(&self) -> impl Iterator<Item = u32> + '_ {
         let asked = &self.asked.processes;
@@ -153,7 +185,7 @@ impl<'a> Case<'a> {
 }
 
 /// Whether a process is the one that a user means, by its id or file name.
-pub(crate) fn is_called(process: Process<'_>, asked: &str) -> bool {
+pub fn is_called(process: Process<'_>, asked: &str) -> bool {
     let plain = |name: &str| {
         let name = name.to_lowercase();
         name.strip_suffix(".exe").unwrap_or(&name).to_owned()

@@ -1,6 +1,7 @@
 //! All theories, asked side by side.
 
 use std::cmp::Reverse;
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,8 +9,8 @@ use rayon::prelude::*;
 use serde::Serialize;
 use tables::{Functions, Identities, Options, Store, StoreError, Table};
 
-use crate::theories::THEORIES;
-use crate::{Asked, Case, Finding, Judgement, Outcome, Severity, Survey, Verdict};
+use crate::theories::{THEORIES, capture};
+use crate::{Asked, Case, Finding, Judgement, Outcome, Severity, Survey, Theory, Verdict};
 
 /// What is to be said of a trace.
 #[derive(Debug, Serialize)]
@@ -17,7 +18,7 @@ pub struct Explanation {
     /// From the first to the last run of a thread on a CPU, in nanoseconds since the trace's start.
     pub span: Range<i64>,
     /// What was found: problems first, then warnings, then information; within these by the time
-    /// lost, the most first.
+    /// lost, the most first. What is not about what the user asked for comes after all that is.
     pub findings: Vec<Finding>,
     /// What each theory said.
     pub theories: Vec<Verdict>,
@@ -29,7 +30,76 @@ pub struct Explanation {
     pub names: Arc<Identities>,
 }
 
+/// What an explanation comes to where it has neither problems nor warnings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conclusion {
+    /// The trace does not tell when threads ran: so many of so many questions are not recorded.
+    CannotAnswer(usize, usize),
+    /// Nothing costs time that anybody would notice; so many of so many questions are not recorded.
+    NothingNoticeable(usize, usize),
+}
+
+impl fmt::Display for Conclusion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Conclusion::CannotAnswer(open, all) => write!(
+                f,
+                "This trace cannot answer why it lagged: {open} of {all} questions are not recorded"
+            ),
+            Conclusion::NothingNoticeable(0, _) => {
+                f.write_str("Nothing that costs noticeable time was found")
+            }
+            Conclusion::NothingNoticeable(open, all) => write!(
+                f,
+                "Nothing that costs noticeable time was found; {open} of {all} questions are not \
+                 recorded"
+            ),
+        }
+    }
+}
+
 impl Explanation {
+    /// What it comes to; nothing if there are problems or warnings.
+    pub fn conclusion(&self) -> Option<Conclusion> {
+        let mut findings = self.findings.iter();
+        // What is wrong with the capture tells nothing of why the machine lagged.
+        let is_grave = |finding: &Finding| {
+            finding.severity > Severity::Information && finding.theory != capture::ABOUT.id
+        };
+        if findings.any(is_grave) {
+            return None;
+        }
+        let is_open = |verdict: &&Verdict| verdict.judgement == Judgement::NotRecorded;
+        let open = self.theories.iter().filter(is_open).count();
+        let all = self.theories.len();
+        Some(match self.span.is_empty() {
+            true => Conclusion::CannotAnswer(open, all),
+            false => Conclusion::NothingNoticeable(open, all),
+        })
+    }
+
+    /// What to record for an answer to the first question of all, if there is none.
+    pub fn what_to_record(&self) -> Option<&'static str> {
+        self.theories.first().and_then(|verdict| verdict.record)
+    }
+
+    /// Nothing can be said of what several systems recorded, or one before and after it was booted.
+    fn of_several_systems(store: &Store, options: Options<'_>) -> Result<Explanation, StoreError> {
+        let because = "the files are of different systems, or of one before and after it was \
+                       booted: nothing holds across them";
+        let verdict = |theory: &&dyn Theory| Verdict {
+            record: Some("one system without booting it, or look at these files one by one"),
+            ..Verdict::new(theory.about(), Judgement::NotRecorded, because)
+        };
+        Ok(Explanation {
+            span: 0..0,
+            findings: Vec::new(),
+            theories: THEORIES.iter().map(verdict).collect(),
+            survey: Arc::default(),
+            names: Arc::new(Identities::read(store, options)?),
+        })
+    }
+
     /// What the theories said that found nothing.
     pub fn without_findings(&self) -> impl Iterator<Item = &Verdict> {
         let found = |verdict: &Verdict| {
@@ -62,6 +132,9 @@ pub fn explain(
     options: Options<'_>,
 ) -> Result<Explanation, StoreError> {
     store.make(&tables(), options)?;
+    if !store.trace().is_one_system() {
+        return Explanation::of_several_systems(store, options);
+    }
     let size = store.trace().size_bytes();
     let go_on = || (options.progress)(size);
     let case = Case::open(store, asked, functions, &go_on)?;
@@ -77,13 +150,13 @@ pub fn explain(
                 let worst = found
                     .iter()
                     .max_by_key(|found| (found.severity, found.lost_ns()));
-                let judgement = match worst.map(|worst| worst.severity) {
-                    Some(Severity::Warning | Severity::Problem) => Judgement::For,
-                    Some(Severity::Information) | None => Judgement::Against,
-                };
                 let because = worst.map_or_else(String::new, |worst| worst.sentence.clone());
                 findings.extend(found);
-                Verdict::new(about, judgement, because)
+                Verdict::new(about, Judgement::For, because)
+            }
+            Outcome::Noted(because, found) => {
+                findings.extend(found);
+                Verdict::new(about, Judgement::Against, because)
             }
             Outcome::Against(because, evidence) => {
                 let mut verdict = Verdict::new(about, Judgement::Against, because);
@@ -99,7 +172,10 @@ pub fn explain(
         };
         theories.push(verdict);
     }
-    findings.sort_by_key(|finding| Reverse((finding.severity, finding.lost_ns())));
+    for finding in &mut findings {
+        finding.aside = !case.is_about_what_is_asked(finding);
+    }
+    findings.sort_by_key(|finding| Reverse((!finding.aside, finding.severity, finding.lost_ns())));
     Ok(Explanation {
         span: case.survey.span.clone(),
         findings,

@@ -15,6 +15,9 @@ pub struct Finding {
     pub severity: Severity,
     /// What it is, in a sentence or a few.
     pub sentence: String,
+    /// The user asked for something else: for other threads, processes or times.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub aside: bool,
     /// What it cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
@@ -96,7 +99,8 @@ pub enum Judgement {
 pub struct Source {
     /// What it is called.
     pub title: &'static str,
-    /// Where it is; empty if it was found by measuring.
+    /// Where it is; empty of books, and of what was found by measuring.
+    #[serde(skip_serializing_if = "str::is_empty")]
     pub url: &'static str,
 }
 
@@ -107,6 +111,7 @@ impl Finding {
             theory: theory.id,
             severity,
             sentence: sentence.into(),
+            aside: false,
             loss: None,
             during: None,
             evidence: Vec::new(),

@@ -26,17 +26,17 @@ mod theories;
 mod theory;
 mod wording;
 
-pub use case::{Asked, Case};
-pub use engine::{Explanation, explain, tables};
+pub use case::{Asked, Case, is_called};
+pub use engine::{Conclusion, Explanation, explain, tables};
 pub use evidence::{Column, Evidence, Unit, Value};
 pub use finding::{Finding, Judgement, Loss, Severity, Source, Verdict};
 pub use focus::between_focus;
 pub use silence::Silences;
 pub use survey::{
-    ClockSkew, CpuUse, InterruptUse, Load, Locked, Pair, ProcessUse, RankUse, RoutineUse, Spread,
-    Survey, Wait, limit_ns,
+    ClockSkew, CpuUse, Doubtful, InterruptUse, Load, Locked, Pair, ProcessUse, RankUse, RoutineUse,
+    Spread, Survey, Wait, limit_ns,
 };
 pub use theories::story;
 pub use theory::{About, Outcome, Theory};
-pub(crate) use wording::listed;
+pub(crate) use wording::{counted, listed};
 pub use wording::{duration, grouped, percent, size};

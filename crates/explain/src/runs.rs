@@ -8,7 +8,8 @@ use tables::{CpuRunsView, StoreError, Table};
 use crate::Case;
 
 /// Hands over every run that reaches into the range, its row, and how long it was within it.
-/// `start_ns`, `end_ns` and `cpu` must be among the columns.
+/// Runs that are not believed are left out. `start_ns`, `end_ns`, `cpu_ns`, `cpu`, `thread_id` and
+/// `planned_thread_id` must be among the columns.
 ///
 /// # Errors
 /// If the table cannot be read, or the user stopped it.
@@ -29,7 +30,8 @@ pub(crate) fn each_within(
             if end >= range.end {
                 over.insert(view.cpu[row]);
             }
-            if end > range.start && start < range.end {
+            let is_within = end > range.start && start < range.end;
+            if is_within && !case.survey.doubtful.is(&view, row) {
                 each(&view, row, end.min(range.end) - start.max(range.start));
             }
         }
@@ -40,12 +42,13 @@ pub(crate) fn each_within(
     Ok(())
 }
 
-/// `cpu_runs` of threads other than idle ones within the range, and how long they were within it,
-/// in SQL: what follows `FROM`, with the column `within_ns`.
-pub(crate) fn query_within(range: &Range<i64>) -> String {
+/// `cpu_runs` of threads other than idle ones within the range that are believed, and how long they
+/// were within it, in SQL: what follows `FROM`, with the column `within_ns`.
+pub(crate) fn query_within(case: &Case<'_>, range: &Range<i64>) -> String {
     let Range { start, end } = range;
+    let runs = case.survey.doubtful.others();
     format!(
-        "(SELECT *, least(end_ns, {end}) - greatest(start_ns, {start}) AS within_ns FROM cpu_runs \
-         WHERE end_ns > {start} AND start_ns < {end} AND thread_id <> 0) AS runs"
+        "(SELECT *, least(end_ns, {end}) - greatest(start_ns, {start}) AS within_ns FROM {runs} \
+         WHERE end_ns > {start} AND start_ns < {end} AND thread_id <> 0) AS within"
     )
 }

@@ -34,9 +34,10 @@ pub struct About {
 /// What a trace says of a theory.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// It holds, here and there. A theory whose findings are all information speaks against a
-    /// problem.
+    /// It holds, here and there, whether or not that cost anything.
     For(Vec<Finding>),
+    /// It does not hold: why, and what is good to know all the same.
+    Noted(String, Vec<Finding>),
     /// It does not hold: why, and the numbers.
     Against(String, Vec<Evidence>),
     /// The trace does not hold what would tell: what is missing.

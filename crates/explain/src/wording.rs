@@ -50,6 +50,14 @@ pub fn percent(part: i64, whole: i64) -> String {
     }
 }
 
+/// So many things: `1 turn`, `2 turns`.
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        _ => format!("{} {many}", grouped(count)),
+    }
+}
+
 /// Things one after the other: `0, 2 and 4`.
 pub(crate) fn listed<T: ToString>(things: impl IntoIterator<Item = T>) -> String {
     let mut things: Vec<String> = things.into_iter().map(|thing| thing.to_string()).collect();
@@ -80,5 +88,7 @@ mod tests {
         assert_eq!(percent(1, 0), "-");
         assert_eq!(listed([0, 2, 4]), "0, 2 and 4");
         assert_eq!(listed(["a"]), "a");
+        let turns = [0, 1, 2_000].map(|count| counted(count, "turn", "turns"));
+        assert_eq!(turns, ["0 turns", "1 turn", "2,000 turns"]);
     }
 }

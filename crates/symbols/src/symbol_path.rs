@@ -154,6 +154,14 @@ impl SymbolPath {
         self.elements.is_empty()
     }
 
+    /// The folders that it names alone. Those of stores and caches may be made later.
+    pub fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.elements.iter().filter_map(|element| match element {
+            Element::Folder(folder) => Some(folder.as_path()),
+            Element::Cache(_) | Element::Chain(_) => None,
+        })
+    }
+
     /// Where a PDB may be, in the order to look.
     ///
     /// In a store that is `name.pdb/KEY/name.pdb`, below a folder of the name's first two letters

@@ -13,7 +13,7 @@ use pcap_parser::{PcapBlockOwned, PcapError, create_reader};
 use crate::frame::Link;
 use crate::packets::{Direction, Packet, PacketSource};
 use crate::schema::Rows;
-use crate::{Packets, StoreError};
+use crate::{Packets, StoreError, one_recording};
 
 /// A capture file cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +45,7 @@ const MAGICS: [[u8; 4]; 5] = [
 ];
 
 /// Whether a file begins as a capture does; one that cannot be read does not.
-fn is_capture(file: &Path) -> bool {
+pub fn is_capture(file: &Path) -> bool {
     // Asked before opening: opening a pipe would wait for a writer.
     if !file.metadata().is_ok_and(|found| found.is_file()) {
         return false;
@@ -79,6 +79,7 @@ pub(crate) fn open(files: &[PathBuf]) -> Result<Opened, StoreError> {
         true => trace_of(&captures)?,
         false => etl::open(&logs)?,
     };
+    one_recording::check(&trace)?;
     Ok(Opened { trace, captures })
 }
 

@@ -54,6 +54,7 @@ mod kept;
 mod labels;
 mod marks;
 mod network;
+mod one_recording;
 mod packets;
 mod plan;
 mod priorities;
@@ -85,7 +86,7 @@ mod volumes;
 mod world;
 
 pub use build::{Cancelled, Options, StreamError, Summary, build, stream};
-pub use captures::CaptureError;
+pub use captures::{CaptureError, is_capture};
 pub use column::{Addresses, Bytes, Lists, Named, Names, Nullable, Primitive, Text};
 pub use context_switches::{ContextSwitches, ContextSwitchesView};
 pub use cpu_runs::{CpuRuns, CpuRunsView};

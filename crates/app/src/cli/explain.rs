@@ -1,15 +1,13 @@
 //! `laglab explain`.
 
 use std::io::{self, Write};
-use std::ops::Range;
 
-use explain::{Asked, Evidence, Explanation, Finding, Judgement, Severity, Verdict};
+use explain::{Asked, Conclusion, Evidence, Explanation, Finding, Judgement, Severity, Verdict};
 
 use super::Failure;
+use super::asked::Question;
 use super::explained::Explained;
-use super::open::{TabledTrace, TraceTables};
-use crate::info::Info;
-use crate::moment::Moment;
+use super::open::TabledTrace;
 use crate::output::{self, Columns, Side, duration, grouped};
 use crate::symbolication::SymbolOptions;
 
@@ -19,38 +17,13 @@ use crate::symbolication::SymbolOptions;
     laglab explain trace.etl\n  \
     laglab explain trace.etl --process LockApp --evidence\n  \
     laglab explain trace.etl --at 30.4s\n  \
-    laglab explain trace.etl --between-focus explorer LockApp\n  \
+    laglab explain trace.etl --between-focus UIforETW LockApp\n  \
     laglab explain kernel.etl user.etl --json | jq '.explanation.findings[0].sentence'")]
 pub(super) struct Args {
     #[command(flatten)]
     trace: TabledTrace,
-    /// Why did this thread wait? (its id; may be repeated)
-    #[arg(long, value_name = "TID", help_heading = "What to look at")]
-    thread: Vec<u32>,
-    /// Why did threads of this process wait? (its name or id; may be repeated)
-    #[arg(long, value_name = "PROCESS", help_heading = "What to look at")]
-    process: Vec<String>,
-    /// Waits at this moment: since the trace's start (1.5, 20ms) or UTC
-    #[arg(long, value_name = "TIME", help_heading = "What to look at")]
-    at: Option<Moment>,
-    /// Waits between these moments
-    #[arg(
-        long,
-        num_args = 2,
-        value_names = ["T1", "T2"],
-        conflicts_with = "at",
-        help_heading = "What to look at"
-    )]
-    between: Option<Vec<Moment>>,
-    /// Waits from the moment that process A got the focus until B did
-    #[arg(
-        long,
-        num_args = 2,
-        value_names = ["A", "B"],
-        conflicts_with_all = ["at", "between"],
-        help_heading = "What to look at"
-    )]
-    between_focus: Option<Vec<String>>,
+    #[command(flatten)]
+    question: Question,
     /// Show the rows that each finding rests on, and the query that gives them
     #[arg(long)]
     evidence: bool,
@@ -62,14 +35,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let tables = args.trace.open()?;
     // In one pass: what follows asks for some of them alone.
     tables.make(&explain::tables())?;
-    let asked = Asked {
-        threads: args.thread.clone(),
-        processes: args.process.clone(),
-        during: during(args, &tables)?,
-    };
+    let asked = args.question.of(&tables)?;
     let detail = Detail {
         evidence: args.evidence,
-        arguments: args.evidence || asked != Asked::default(),
+        is_asked: asked != Asked::default(),
     };
     let explained = Explained::of(&tables, asked, &args.symbols)?;
     if json {
@@ -87,48 +56,41 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
 struct Detail {
     /// The rows that findings rest on.
     evidence: bool,
-    /// What was weighed of findings that are merely good to know, too.
-    arguments: bool,
-}
-
-/// The time asked for, in nanoseconds since the trace's start.
-fn during(args: &Args, tables: &TraceTables) -> Result<Option<Range<i64>>, Failure> {
-    if let Some([from, to]) = args.between_focus.as_deref() {
-        let between =
-            tables.watched(|options| explain::between_focus(&tables.store, from, to, options))?;
-        return between.map(Some).ok_or_else(|| {
-            Failure::Input(format!(
-                "--between-focus: nothing tells that {to} got the focus after {from} did (laglab \
-                 focuschange shows who had it)"
-            ))
-        });
-    }
-    let clock = tables.store.trace().clock();
-    let since_start = |moment: &Moment| moment.since_start(clock);
-    if let Some(at) = &args.at {
-        let at = since_start(at);
-        return Ok(Some(at..at.saturating_add(1)));
-    }
-    match args.between.as_deref() {
-        Some([from, to]) => match (since_start(from), since_start(to)) {
-            (from, to) if from < to => Ok(Some(from..to)),
-            _ => Err(Failure::Input(
-                "--between: T1 is not before T2, so no time is between them".to_owned(),
-            )),
-        },
-        _ => Ok(None),
-    }
+    /// Whether something is asked for: then what was weighed is told of what is good to know, too.
+    is_asked: bool,
 }
 
 fn write(out: &mut dyn Write, explained: &Explained, detail: Detail) -> io::Result<()> {
-    write_trace(out, &explained.info)?;
-    let findings = &explained.explanation.findings;
+    write_trace(out, explained)?;
+    match detail.is_asked {
+        true => write_answer(out, &explained.explanation, detail)?,
+        false => write_findings(out, &explained.explanation, detail)?,
+    }
+    write_judged(out, &explained.explanation)?;
+    write_capture(out, explained)
+}
+
+/// What was found, the worst first.
+fn write_findings(
+    out: &mut dyn Write,
+    explanation: &Explanation,
+    detail: Detail,
+) -> io::Result<()> {
+    if let Some(conclusion) = explanation.conclusion() {
+        output::heading(out, &conclusion.to_string())?;
+        if let (Conclusion::CannotAnswer(..), Some(record)) =
+            (conclusion, explanation.what_to_record())
+        {
+            output::paragraph(out, &format!("Record {record}."))?;
+        }
+    }
     for (severity, heading) in [
         (Severity::Problem, "Problems"),
         (Severity::Warning, "Warnings"),
         (Severity::Information, "Good to know"),
     ] {
-        let of_that: Vec<&Finding> = findings.iter().filter(|f| f.severity == severity).collect();
+        let findings = explanation.findings.iter();
+        let of_that: Vec<&Finding> = findings.filter(|f| f.severity == severity).collect();
         if !of_that.is_empty() {
             output::heading(out, heading)?;
         }
@@ -136,18 +98,37 @@ fn write(out: &mut dyn Write, explained: &Explained, detail: Detail) -> io::Resu
             write_finding(out, finding, detail)?;
         }
     }
-    if findings
-        .iter()
-        .all(|found| found.severity == Severity::Information)
-    {
-        output::heading(out, "Nothing that costs time was found")?;
+    Ok(())
+}
+
+/// What was found of what is asked for, and then in short what else is there.
+fn write_answer(out: &mut dyn Write, explanation: &Explanation, detail: Detail) -> io::Result<()> {
+    let (aside, about): (Vec<&Finding>, Vec<&Finding>) =
+        explanation.findings.iter().partition(|found| found.aside);
+    output::heading(out, "What is asked for")?;
+    if about.is_empty() {
+        let because = explanation.theories.first().map(|v| v.because.as_str());
+        let because = because.unwrap_or_default();
+        output::paragraph(out, &format!("Nothing was found: {because}."))?;
     }
-    write_judged(out, &explained.explanation)?;
-    write_capture(out, &explained.info)
+    for finding in about {
+        write_finding(out, finding, detail)?;
+    }
+    if !aside.is_empty() {
+        output::heading(out, "Beside that, of others or of other times")?;
+    }
+    for finding in aside {
+        match finding.severity {
+            Severity::Information => output::quiet(out, &finding.sentence)?,
+            _ => output::paragraph(out, &finding.sentence)?,
+        }
+    }
+    Ok(())
 }
 
 /// What was recorded, in one paragraph.
-fn write_trace(out: &mut dyn Write, info: &Info) -> io::Result<()> {
+fn write_trace(out: &mut dyn Write, explained: &Explained) -> io::Result<()> {
+    let info = &explained.info;
     let (windows, cpus) = (info.system.windows(), info.cpus.counted());
     let extent = &info.trace;
     let span = extent.recorded_ns().map_or("no time".to_owned(), duration);
@@ -155,11 +136,30 @@ fn write_trace(out: &mut dyn Write, info: &Info) -> io::Result<()> {
         .start
         .as_deref()
         .map_or(String::new(), |s| format!(" from {s}"));
-    writeln!(
-        out,
-        "{} events over {span}{start}, on {windows} with {cpus}.",
-        grouped(extent.events)
-    )?;
+    match &explained.captured {
+        Some(captured) => writeln!(out, "{captured}.")?,
+        // From one to the other nothing was recorded, for years maybe.
+        None if !info.one_system => writeln!(
+            out,
+            "{} events in {} sessions.",
+            grouped(extent.events),
+            info.sessions.len()
+        )?,
+        None => writeln!(
+            out,
+            "{} over {span}{start}, on {windows} with {cpus}.",
+            match extent.events {
+                1 => "1 event".to_owned(),
+                events => format!("{} events", grouped(events)),
+            }
+        )?,
+    }
+    if info.is_simulated() {
+        output::paragraph(
+            out,
+            "Simulated: a model of Windows made this trace, and no machine was recorded.",
+        )?;
+    }
     if !info.one_system {
         output::warning(out, super::SEVERAL_SYSTEMS)?;
     }
@@ -177,7 +177,7 @@ fn write_finding(out: &mut dyn Write, finding: &Finding, detail: Detail) -> io::
             &format!("  Cost: {} {}", duration(loss.lost_ns), loss.how),
         )?;
     }
-    if finding.severity > Severity::Information || detail.arguments {
+    if finding.severity > Severity::Information || detail.evidence || detail.is_asked {
         for verdict in &finding.weighed {
             write_verdict(out, verdict)?;
         }
@@ -232,7 +232,7 @@ fn write_evidence(out: &mut dyn Write, evidence: &Evidence) -> io::Result<()> {
         columns.row(cells.map(|(cell, column)| output::cell(cell.as_ref(), column.unit)));
     }
     columns.write(out)?;
-    output::quiet(out, &format!("  {}", evidence.query))
+    output::verbatim(out, &format!("  {}", evidence.query))
 }
 
 /// What theories said that found nothing.
@@ -252,14 +252,14 @@ fn write_judged(out: &mut dyn Write, explanation: &Explanation) -> io::Result<()
 }
 
 /// Whether the capture can be trusted, and what it cannot answer.
-fn write_capture(out: &mut dyn Write, info: &Info) -> io::Result<()> {
+fn write_capture(out: &mut dyn Write, explained: &Explained) -> io::Result<()> {
     output::heading(out, "The capture")?;
-    if info.damage.none {
+    let (info, damage) = (&explained.info, explained.damage());
+    if damage.is_empty() {
         output::paragraph(out, "Nothing is known to be lost or broken.")?;
-    } else {
-        for line in info.damage.sentences() {
-            output::warning(out, &line)?;
-        }
+    }
+    for line in damage {
+        output::warning(out, &line)?;
     }
     if !info.missing.is_empty() {
         output::heading(out, "What this trace cannot answer")?;

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use explain::{Asked, Explanation};
 use serde::Serialize;
-use tables::Functions;
+use tables::{Functions, Table};
 
 use super::Failure;
 use super::open::TraceTables;
 use crate::info::Info;
+use crate::output::{duration, grouped};
 use crate::symbolication::{SymbolOptions, Symbolication};
 use crate::watch::Watch;
 
@@ -17,6 +18,9 @@ use crate::watch::Watch;
 pub(crate) struct Explained {
     pub(crate) info: Arc<Info>,
     pub(crate) explanation: Explanation,
+    /// What there is if it is nothing but captured packets, in words.
+    #[serde(skip)]
+    pub(crate) captured: Option<String>,
 }
 
 impl Explained {
@@ -43,8 +47,50 @@ impl Explained {
     ) -> Result<Explained, Failure> {
         let explanation = tables
             .watched(|options| explain::explain(&tables.store, asked, Some(symbols), options))?;
-        Ok(Explained { info, explanation })
+        let captured = captured(tables)?;
+        Ok(Explained {
+            info,
+            explanation,
+            captured,
+        })
     }
+}
+
+impl Explained {
+    /// What is lost or broken, one sentence per kind.
+    pub(crate) fn damage(&self) -> Vec<String> {
+        let mut lines = match self.info.damage.none {
+            true => Vec::new(),
+            false => self.info.damage.sentences(),
+        };
+        lines.extend(match self.explanation.survey.contradictions {
+            0 => None,
+            1 => Some("1 switch contradicts the one before on its CPU: events are missing".into()),
+            many => Some(format!(
+                "{} switches contradict the one before on their CPU: events are missing",
+                grouped(many)
+            )),
+        });
+        lines
+    }
+}
+
+/// What files are that hold nothing but captured packets, in words.
+fn captured(tables: &TraceTables) -> Result<Option<String>, Failure> {
+    if !tables.store.is_all_packets() {
+        return Ok(None);
+    }
+    let table = tables.table(Table::Packets)?;
+    let chunks = table.chunks();
+    let lasted = chunks.iter().map(|chunk| chunk.last).max().unwrap_or(0);
+    let packets = match table.rows() {
+        1 => "1 captured packet".to_owned(),
+        many => format!("{} captured packets", grouped(many as u64)),
+    };
+    Ok(Some(format!(
+        "{packets} over {}, and no events: what programs and CPUs did is not in them",
+        duration(lasted)
+    )))
 }
 
 impl Functions for Symbolication {

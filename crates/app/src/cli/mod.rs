@@ -1,5 +1,6 @@
 //! The command line: its commands, and what their outcomes mean to the caller.
 
+mod asked;
 mod cache;
 mod completions;
 mod events;
@@ -41,8 +42,8 @@ use crate::watch::{INTERRUPTED_CODE, Interrupted};
     name = "laglab",
     version,
     about = "Finds out why a Windows machine lags, from the traces it recorded",
-    after_help = "Exit codes: 0 fine, 1 the answer is no, 2 wrong usage or unreadable input, \
-                  130 interrupted.\nEvery command has examples: laglab COMMAND --help",
+    after_help = "Exit codes: 0 fine, 1 the trace does not hold what a report or export needs, \
+                  2 wrong usage or unreadable input, 130 interrupted.\nEvery command has examples: laglab COMMAND --help",
     styles = Styles::styled()
         .header(Style::new().bold())
         .usage(Style::new().bold())

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
 
-use etl::Trace;
+use etl::{OpenError, Trace};
 use tables::{Cache, Identities, Options, Store, StoreError, StoredTable, Table};
 
 use super::{Failure, cache, say};
@@ -12,7 +12,8 @@ use crate::watch::{Progress, Watch};
 /// The traces a command reads.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct TraceFiles {
-    /// Files of one trace: .etl, .etl.zip, .diagsession or netsh's .cab
+    /// Files of one trace: .etl, .etl.zip, .diagsession or netsh's .cab; beside or instead of them,
+    /// where tables are made (explain, report, sql), packets as .pcapng or .pcap
     #[arg(value_name = "TRACE", required = true)]
     paths: Vec<PathBuf>,
 }
@@ -20,7 +21,17 @@ pub(crate) struct TraceFiles {
 impl TraceFiles {
     /// Opens them as one trace.
     pub(crate) fn open(&self) -> Result<Trace, Failure> {
-        etl::open(&self.paths).map_err(|error| Failure::Input(error.to_string()))
+        etl::open(&self.paths).map_err(|error| {
+            let mut captures = self.paths.iter().filter(|path| tables::is_capture(path));
+            match (&error, captures.next()) {
+                (OpenError::NotATrace { .. }, Some(capture)) => Failure::input(
+                    capture,
+                    "is a capture of packets and holds no events; `laglab explain` and `laglab sql` \
+                     read its packets",
+                ),
+                _ => Failure::Input(error.to_string()),
+            }
+        })
     }
 
     /// Whether one of them is the file at `path`.

@@ -2,16 +2,19 @@
 
 use maud::{Markup, html};
 
+use crate::cli::Explained;
 use crate::info::Info;
 use crate::output::{Printable, duration, size};
 
-pub(super) fn capture(info: &Info) -> Markup {
+pub(super) fn capture(explained: &Explained) -> Markup {
+    let info = &explained.info;
+    let damage = explained.damage();
     html! {
-        @if info.damage.none {
+        @if damage.is_empty() {
             p.good { "Nothing is known to be lost or broken." }
         } @else {
             ul.damage {
-                @for line in info.damage.sentences() { li { (Printable(&line)) } }
+                @for line in &damage { li { (Printable(line)) } }
             }
         }
         (sessions(info))

@@ -65,7 +65,7 @@ fn markers(charts: &Charts) -> Markup {
             (Figure {
                 chart: "markers",
                 title: "When the findings were",
-                reading: "By their numbers above. The time of problems and warnings is shaded in all charts.",
+                reading: "By their numbers above. The time of problems and warnings is shaded in all other charts, and its beginning and end are marked.",
                 shows: format!("{} findings have a time of their own, given with each", charts.markers.len()),
             }.markup())
         }
@@ -158,12 +158,12 @@ fn cpus(charts: &Charts) -> Markup {
     let unknown = match cpus.busy {
         None => " When threads ran is not known.",
         Some(_) if cpus.untold.iter().any(Option::is_some) => {
-            " Blank is time of which nothing tells."
+            " Blank is time of which nothing tells, or in which the machine slept."
         }
         Some(_) => "",
     };
     let reading = format!(
-        "A row for each CPU, filled by what it did: service routines at the bottom, then DPCs, then threads.{unknown}{left_out}"
+        "A row for each CPU, filled by what it did: service routines at the bottom, then DPCs, then threads, without the time for which these interrupted them.{unknown}{left_out}"
     );
     Figure {
         chart: "cpus",

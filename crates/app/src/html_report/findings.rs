@@ -1,18 +1,24 @@
 //! Findings, verdicts and evidence as they stand in the page.
 
-use explain::{Evidence, Explanation, Finding, Judgement, Severity, Source, Verdict};
+use explain::{Conclusion, Evidence, Explanation, Finding, Judgement, Severity, Source, Verdict};
 use maud::{Markup, html};
 
 use crate::output::{self, Printable, Side, duration};
 
 /// A card for each finding, numbered.
-pub(super) fn cards(findings: &[Finding]) -> Markup {
-    let quiet = |finding: &Finding| finding.severity == Severity::Information;
+pub(super) fn cards(explanation: &Explanation) -> Markup {
     html! {
-        @if findings.iter().all(quiet) {
-            p.good { "Nothing that costs time was found." }
+        @match explanation.conclusion() {
+            Some(conclusion @ Conclusion::NothingNoticeable(..)) => p.good { (conclusion) "." },
+            Some(conclusion @ Conclusion::CannotAnswer(..)) => {
+                p.warning {
+                    b { (conclusion) "." }
+                    @if let Some(record) = explanation.what_to_record() { " Record " (record) "." }
+                }
+            }
+            None => {}
         }
-        @for (number, finding) in (1..).zip(findings) {
+        @for (number, finding) in (1..).zip(&explanation.findings) {
             (card(number, finding))
         }
     }

@@ -56,7 +56,6 @@ pub(crate) fn page(
     let files = explained.info.trace.files.iter();
     let files: Vec<&str> = files.map(|path| tables::file_name(path)).collect();
     let title = title.map_or_else(|| files.join(", "), str::to_owned);
-    let findings = &explained.explanation.findings;
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -75,7 +74,7 @@ pub(crate) fn page(
                     (views::section(views))
                     section id="findings" {
                         h2 { "Findings" }
-                        (findings::cards(findings))
+                        (findings::cards(&explained.explanation))
                     }
                     section id="time" {
                         h2 { "Over time" }
@@ -98,7 +97,7 @@ pub(crate) fn page(
                     }
                     section id="capture" {
                         h2 { "The capture" }
-                        (capture::capture(&explained.info))
+                        (capture::capture(explained))
                     }
                 }
                 footer {

@@ -42,6 +42,17 @@
     const layer = data.processes?.layers.find((other) => other.name === name);
     return colour(layer?.kind.one === undefined ? "other" : `one-${layer.kind.one}`);
   };
+  /** The text as far as it fits, with an ellipsis if that is not all; nothing if hardly any does. */
+  const fitted = (ctx, text, width) => {
+    if (ctx.measureText(text).width <= width) return text;
+    let [fits, not] = [0, text.length];
+    while (not - fits > 1) {
+      const middle = (fits + not) >> 1;
+      if (ctx.measureText(`${text.slice(0, middle)}…`).width <= width) fits = middle;
+      else not = middle;
+    }
+    return fits < 3 ? "" : `${text.slice(0, fits).trimEnd()}…`;
+  };
 
   // Numbers.
   const percent = (share, digits = 1) => `${(share / 1e4).toFixed(digits)} %`;
@@ -94,9 +105,10 @@
     }
   }
 
-  /** Shades the time of findings. */
+  /** Shades the time of findings, over what is drawn, and marks where it begins and ends. */
   const shade = (plot) => {
     const { ctx, bbox } = plot;
+    const line = Math.max(1, Math.round(devicePixelRatio));
     for (const marker of data.markers) {
       const left = plot.valToPos(marker.from_ns / 1e9, "x", true);
       const right = plot.valToPos(marker.to_ns / 1e9, "x", true);
@@ -104,9 +116,13 @@
       const to = Math.min(right, bbox.left + bbox.width);
       if (marker.severity === "information" || to <= from) continue;
       ctx.save();
-      ctx.globalAlpha = 0.07;
       ctx.fillStyle = colour(marker.severity);
+      ctx.globalAlpha = 0.06;
       ctx.fillRect(from, bbox.top, to - from, bbox.height);
+      ctx.globalAlpha = 0.85;
+      ctx.fillRect(from, bbox.top, to - from, 3 * line);
+      if (left >= bbox.left) ctx.fillRect(left, bbox.top, line, bbox.height);
+      if (right <= bbox.left + bbox.width) ctx.fillRect(right - line, bbox.top, line, bbox.height);
       ctx.restore();
     }
   };
@@ -134,6 +150,8 @@
     const grid = { stroke: colour("line"), width: 1 };
     const font = "11px system-ui, sans-serif";
     holder.replaceChildren();
+    // Where findings have rows of their own, their time need not be shaded.
+    const over = holder.closest("figure").dataset.chart === "markers" ? [] : [shade];
     const point = (plot) => {
       const inside = plot.cursor.top >= 0 && plot.over.matches(":hover");
       plot.tell(plot.cursor.idx, inside ? plot.cursor.top / plot.over.clientHeight : null);
@@ -159,12 +177,19 @@
       ],
       series: [{}, ...series],
       hooks: {
-        drawClear: [shade],
-        draw: draw ? [(plot) => clipped(plot, draw)] : [],
+        draw: draw ? [(plot) => clipped(plot, draw), ...over] : over,
         setScale: [follow],
         setCursor: [point],
       },
     }, [edges, ...values], holder);
+    // Who cannot see the picture is told what it shows.
+    const label = holder.getAttribute("aria-label");
+    if (label) {
+      holder.setAttribute("role", "group");
+      const canvas = holder.querySelector("canvas");
+      canvas.setAttribute("role", "img");
+      canvas.setAttribute("aria-label", label);
+    }
     plot.tell = tell;
     plot.setScale("x", { min: shown[0], max: shown[1] });
     tell(null, null);
@@ -384,6 +409,14 @@
   /** Rows of bands and ticks, each under its name. */
   const bands = (holder, key, tracks) => {
     const lines = new Key(key);
+    // On paper and on phones nothing tells whose a narrow band is but its colour.
+    const named = new Map();
+    for (const track of tracks) for (const [name, from, to] of track.bands) {
+      if (!track.names[name]) continue;
+      const known = named.get(track.names[name]) ?? { fill: track.colour(track.names[name]), ns: 0 };
+      named.set(track.names[name], { ...known, ns: known.ns + to - from });
+    }
+    for (const [name, { fill, ns }] of named) lines.item(name, fill)(`${(ns / 1e9).toFixed(3)} s`);
     const size = 34;
     return rows(holder, {
       count: tracks.length,
@@ -401,7 +434,7 @@
           const top = bbox.top + place * row;
           const [bar, deep] = [top + 14 * dots, row - 17 * dots];
           ctx.fillStyle = ink;
-          ctx.fillText(track.name, bbox.left + 2, top + 7 * dots);
+          ctx.fillText(fitted(ctx, track.name, bbox.width - 4), bbox.left + 2, top + 7 * dots);
           ctx.fillStyle = colour("idle");
           ctx.fillRect(bbox.left, bar, bbox.width, deep);
           for (const [name, from, to] of track.bands) {
@@ -412,9 +445,10 @@
             ctx.fillStyle = fill;
             // What is short must still be seen.
             ctx.fillRect(left, bar, Math.max(right - left - (right - left > 4 ? 1 : 0), 2), deep);
-            if (track.names[name] && right - left > ctx.measureText(track.names[name]).width + 8) {
+            const told = fitted(ctx, track.names[name] ?? "", right - left - 8);
+            if (told) {
               ctx.fillStyle = inkOn(fill);
-              ctx.fillText(track.names[name], left + 4, bar + deep / 2);
+              ctx.fillText(told, left + 4, bar + deep / 2);
             }
           }
           ctx.fillStyle = colour("accent");
@@ -444,8 +478,17 @@
   const tracks = (holder, key) => {
     const { focus, input, freezes } = data.tracks;
     const coloured = (track, colour) => ({ ...track, colour });
+    // Who has no colour in the chart of CPU time gets one that nobody there has who is in focus.
+    const owners = [...new Set(focus.flatMap((track) => track.names))];
+    const taken = new Set(owners.map(ofProcess));
+    const free = Array.from({ length: 9 }, (_, place) => colour(`one-${place}`)).filter((fill) => !taken.has(fill));
+    const others = owners.filter((name) => ofProcess(name) === colour("other"));
+    const ofFocused = (name) => {
+      const place = others.indexOf(name);
+      return place < 0 || free.length === 0 ? ofProcess(name) : free[place % free.length];
+    };
     return bands(holder, key, [
-      ...focus.map((track) => coloured(track, ofProcess)),
+      ...focus.map((track) => coloured(track, ofFocused)),
       ...input.map((track) => coloured(track, ofProcess)),
       // The row's name says who is frozen.
       ...freezes.map((track) => ({ ...track, names: track.names.map(() => ""), colour: () => colour("frozen") })),
@@ -544,18 +587,15 @@
     draw();
   });
 
-  // On paper: light, as wide as the sheet, with all details.
+  // On paper: light, as wide as the sheet, with what is open. Queries are for copying: they are left out.
   let screen = null;
   addEventListener("beforeprint", () => {
-    const closed = document.querySelectorAll("details:not([open])");
-    screen = { theme: root.dataset.theme, closed };
-    closed.forEach((details) => { details.open = true; });
+    screen = { theme: root.dataset.theme };
     root.dataset.theme = "light";
-    figures.forEach((figure) => { figure.querySelector(".plot").style.width = "660px"; });
+    figures.forEach((figure) => { figure.querySelector(".plot").style.width = "700px"; });
     draw();
   });
   addEventListener("afterprint", () => {
-    screen?.closed.forEach((details) => { details.open = false; });
     if (screen?.theme) root.dataset.theme = screen.theme;
     else delete root.dataset.theme;
     figures.forEach((figure) => { figure.querySelector(".plot").style.width = ""; });

@@ -49,8 +49,9 @@ fn processes(explained: &Explained) -> Evidence {
         format!(
             "SELECT process(process_row) AS process, sum(cpu_ns) AS cpu_ns, count(*) AS runs, \
              nullif(sum(ready_ns), 0) AS ready_ns, nullif(max(ready_ns), 0) AS longest_ready_ns \
-             FROM cpu_runs WHERE thread_id <> 0 AND process_row IS NOT NULL GROUP BY process_row \
-             ORDER BY cpu_ns DESC, process_row LIMIT {ROWS}"
+             FROM cpu_runs WHERE {} AND process_row IS NOT NULL GROUP BY process_row ORDER BY cpu_ns \
+             DESC, process_row LIMIT {ROWS}",
+            survey.doubtful.is_believed()
         ),
         &[
             Column::new("process", "process", Unit::None),

@@ -4,6 +4,7 @@ mod columns;
 mod evidence;
 mod format;
 mod printable;
+mod wrapped;
 
 use std::io::{self, BufWriter, Write};
 
@@ -51,17 +52,31 @@ pub(crate) fn heading(out: &mut dyn Write, text: &str) -> io::Result<()> {
 
 /// Writes a line of text.
 pub(crate) fn paragraph(out: &mut dyn Write, text: &str) -> io::Result<()> {
-    writeln!(out, "  {}", Printable(text))
+    styled(out, Style::new(), text)
 }
 
 /// Writes a line that must not be overlooked.
 pub(crate) fn warning(out: &mut dyn Write, text: &str) -> io::Result<()> {
-    writeln!(out, "  {WARNING}{}{WARNING:#}", Printable(text))
+    styled(out, WARNING, text)
 }
 
 /// Writes a line that may be overlooked.
 pub(crate) fn quiet(out: &mut dyn Write, text: &str) -> io::Result<()> {
+    styled(out, QUIET, text)
+}
+
+/// Writes a line to be copied: it is not broken.
+pub(crate) fn verbatim(out: &mut dyn Write, text: &str) -> io::Result<()> {
     writeln!(out, "  {QUIET}{}{QUIET:#}", Printable(text))
+}
+
+/// Writes a line of text, which is broken where a terminal ends.
+fn styled(out: &mut dyn Write, style: Style, text: &str) -> io::Result<()> {
+    let text = Printable(text).to_string();
+    for line in wrapped::lines(&text, wrapped::width().map(|width| width.saturating_sub(2))) {
+        writeln!(out, "  {style}{line}{style:#}")?;
+    }
+    Ok(())
 }
 
 /// A FILETIME as ISO 8601 in UTC.

@@ -38,15 +38,16 @@ impl Load {
         }
     }
 
-    pub(super) fn add(&mut self, runs: &CpuRunsView<'_>) {
-        for row in 0..runs.len() {
+    /// Adds runs, and whether each is doubtful: such tell of no load.
+    pub(super) fn add(&mut self, runs: &CpuRunsView<'_>, is_doubtful: &[bool]) {
+        for (row, is_doubtful) in is_doubtful.iter().enumerate() {
             let (start, end) = (runs.start_ns[row], runs.end_ns[row]);
             if let Some(before) = self.last_end_ns.replace(end)
                 && end.saturating_sub(before) >= SHORTEST_SILENCE_NS
             {
                 self.gaps.push(before..end);
             }
-            if runs.thread_id[row] != 0 {
+            if runs.thread_id[row] != 0 && !is_doubtful {
                 self.spread(start, end);
             }
         }

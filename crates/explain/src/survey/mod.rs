@@ -1,6 +1,7 @@
 //! What more than one theory needs, summed up in one pass over the runs of threads.
 
 mod clock_skew;
+mod doubtful;
 mod interrupt_use;
 mod load;
 mod longest_waits;
@@ -14,6 +15,7 @@ use tables::{CpuRunsView, StoreError, Table};
 
 use crate::{Case, Silences};
 pub use clock_skew::{ClockSkew, Pair};
+pub use doubtful::Doubtful;
 pub(crate) use interrupt_use::{COLUMNS as INTERRUPT_COLUMNS, Routines};
 pub use interrupt_use::{InterruptUse, Locked, RoutineUse, limit_ns};
 pub use load::Load;
@@ -53,6 +55,8 @@ pub struct Survey {
     pub contradictions: u64,
     /// How long these runs were, in nanoseconds.
     pub contradicted_ns: i64,
+    /// Runs that are not believed: they are in none of the sums of CPU time here.
+    pub doubtful: Doubtful,
     /// What DPCs and service routines had of the CPUs.
     pub interrupts: InterruptUse,
     /// Processors whose clocks disagree with others'.
@@ -99,11 +103,13 @@ pub(crate) const COLUMNS: [&str; 31] = [
 
 impl Survey {
     /// The tables that are read.
-    pub(crate) const TABLES: [Table; 4] = [
+    pub(crate) const TABLES: [Table; 6] = [
         Table::CpuRuns,
         Table::ReadyThreads,
         Table::Samples,
         InterruptUse::TABLE,
+        Doubtful::TABLES[0],
+        Doubtful::TABLES[1],
     ];
 
     pub(crate) fn read(case: &Case<'_>) -> Result<Survey, StoreError> {
@@ -125,6 +131,7 @@ impl Survey {
         let runs = case.table(Table::CpuRuns)?;
         let mut survey = Survey {
             has_ready_events: case.has(Table::ReadyThreads)?,
+            doubtful: Doubtful::read(case)?,
             ..Survey::default()
         };
         let chunks = runs.chunks();
@@ -134,10 +141,16 @@ impl Survey {
         let mut ranks = Ranks::default();
         let mut longest = LongestWaits::new(case);
         let (mut first, mut last) = (i64::MAX, i64::MIN);
+        let mut is_doubtful = Vec::new();
         for batch in case.batches(&runs, i64::MIN..i64::MAX, &COLUMNS) {
             let batch = batch?;
             let view = CpuRunsView::new(&batch)?;
-            for row in 0..view.len() {
+            is_doubtful.clear();
+            is_doubtful.extend((0..view.len()).map(|row| survey.doubtful.is(&view, row)));
+            for (row, is_doubtful) in is_doubtful.iter().enumerate() {
+                if *is_doubtful {
+                    survey.doubtful.count(view.cpu_ns[row]);
+                }
                 first = first.min(view.start_ns[row]);
                 last = last.max(view.end_ns[row]);
                 if view.planned_thread_id.get(row).is_some() {
@@ -146,8 +159,8 @@ impl Survey {
                         survey.contradicted_ns.saturating_add(view.cpu_ns[row]);
                 }
             }
-            uses.add(&view);
-            load.add(&view);
+            uses.add(&view, &is_doubtful);
+            load.add(&view, &is_doubtful);
             ranks.add(&view);
             longest.add(&view);
             survey.ready_waits.add(&view);

@@ -44,9 +44,10 @@ impl UseOfCpus {
         }
     }
 
-    pub(super) fn add(&mut self, runs: &CpuRunsView<'_>) {
+    /// Adds runs but those of which it is said that they are doubtful.
+    pub(super) fn add(&mut self, runs: &CpuRunsView<'_>, is_doubtful: &[bool]) {
         let unknown = self.processes.len() - 1;
-        for row in 0..runs.len() {
+        for (row, is_doubtful) in is_doubtful.iter().enumerate() {
             let (cpu, cpu_ns) = (runs.cpu[row], runs.cpu_ns[row]);
             let place = usize::from(cpu);
             if place >= self.cpus.len() {
@@ -56,6 +57,9 @@ impl UseOfCpus {
                 cpu,
                 ..CpuUse::default()
             });
+            if *is_doubtful {
+                continue;
+            }
             if runs.thread_id[row] == 0 {
                 used.idle_ns = used.idle_ns.saturating_add(cpu_ns);
                 continue;

@@ -23,8 +23,8 @@ static ABOUT: About = About {
              keywords SampledProfile, ProcessThread and Loader); symbols of ntoskrnl.exe help",
     sources: &[
         Source {
-            title: "Bruce Dawson: What Outranks Thread Priority? (i8042prt.sys, 700 ms)",
-            url: "https://randomascii.wordpress.com/",
+            title: "Bruce Dawson: What Outranks Thread Priority? (randomascii.wordpress.com; i8042prt.sys, 700 ms)",
+            url: "",
         },
         Source {
             title: "Microsoft: KeStallExecutionProcessor (stalls typically of less than 50 µs)",

@@ -4,8 +4,8 @@ use rustc_hash::FxHashMap;
 use tables::{SamplesView, StoreError, Table};
 
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, Severity, Theory, Unit, duration, grouped,
-    percent,
+    About, Case, Column, Evidence, Finding, Outcome, Severity, Theory, Unit, counted, duration,
+    grouped, percent,
 };
 
 /// CPU time by process and module.
@@ -13,7 +13,7 @@ pub(crate) struct CpuUse;
 
 static ABOUT: About = About {
     id: "cpu-use",
-    question: "Who used the CPUs?",
+    question: "Were the CPUs used: by which programs, and in which of their modules?",
     tables: &[Table::CpuRuns, Table::Samples],
     record: "context switches or samples (xperf -on CSWITCH+PROFILE, WPR keywords CSwitch and \
              SampledProfile)",
@@ -30,7 +30,7 @@ impl Theory for CpuUse {
 
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let mut findings = Vec::new();
-        findings.extend(by_process(case));
+        findings.extend(by_process(case).map(|finding| case.survey.doubtful.doubted(finding)));
         findings.extend(by_module(case)?);
         Ok(match findings.is_empty() {
             true => Outcome::NotRecorded("there are neither context switches nor samples".into()),
@@ -42,18 +42,31 @@ impl Theory for CpuUse {
 fn by_process(case: &Case<'_>) -> Option<Finding> {
     let survey = &case.survey;
     let busy_ns: i64 = survey.cpus.iter().map(|cpu| cpu.busy_ns).sum();
-    let known = survey.processes.split_last()?.1;
-    let mut processes: Vec<usize> = (0..known.len())
-        .filter(|row| known[*row].runs > 0)
-        .collect();
-    processes.sort_by_key(|row| (-known[*row].cpu_ns, *row));
-    let most = processes.first()?;
+    let used = &survey.processes;
+    // The last are those of no known process.
+    let unknown = used.len().checked_sub(1)?;
+    let mut processes: Vec<usize> = (0..used.len()).filter(|row| used[*row].runs > 0).collect();
+    processes.sort_by_key(|row| (-used[*row].cpu_ns, *row));
+    let row_of = |place: usize| (place != unknown).then_some(place as u32);
+    let told = |place: usize| {
+        let whose = case.processes(row_of(place), None);
+        format!("{whose} ({})", duration(used[place].cpu_ns))
+    };
+    let most = match processes.as_slice() {
+        [] if survey.doubtful.runs == 0 => return None,
+        [] => String::new(),
+        [first, next, ..] if *first == unknown => {
+            format!(", most with {}, then with {}", told(*first), told(*next))
+        }
+        [first, ..] => format!(", most with {}", told(*first)),
+    };
     let mut evidence = Evidence::new(
         "CPU time by process",
         format!(
-            "SELECT process, cpu_ns, runs, ready_ns, longest_ready_ns FROM cpu_by_process WHERE \
-             process_id <> 0 AND process_row IS NOT NULL ORDER BY cpu_ns DESC, process_row LIMIT \
-             {SHOWN}"
+            "SELECT process(process_row) AS process, sum(cpu_ns) AS cpu_ns, count(*) AS runs, \
+             sum(ready_ns) AS ready_ns, max(ready_ns) AS longest_ready_ns FROM cpu_runs WHERE {} \
+             GROUP BY process_row ORDER BY cpu_ns DESC, process_row NULLS LAST LIMIT {SHOWN}",
+            survey.doubtful.is_believed()
         ),
         &[
             Column::new("process", "process", Unit::None),
@@ -64,10 +77,10 @@ fn by_process(case: &Case<'_>) -> Option<Finding> {
         ],
     );
     for row in processes.iter().take(SHOWN) {
-        let used = &known[*row];
+        let used = &used[*row];
         let waited = |ns: i64| (used.known_waits > 0).then(|| ns.into());
         evidence = evidence.row([
-            case.process_label(Some(*row as u32)).map(Into::into),
+            case.process_label(row_of(*row)).map(Into::into),
             Some(used.cpu_ns.into()),
             Some(used.runs.into()),
             waited(used.ready_ns),
@@ -75,11 +88,9 @@ fn by_process(case: &Case<'_>) -> Option<Finding> {
         ]);
     }
     let sentence = format!(
-        "CPUs were busy for {} ({} of their time), most with {} ({}).",
+        "CPUs were busy for {} ({} of their time){most}.",
         duration(busy_ns),
         percent(busy_ns, survey.all_cpus_ns()),
-        case.process(Some(*most as u32), None),
-        duration(known[*most].cpu_ns),
     );
     Some(Finding::new(&ABOUT, Severity::Information, sentence).with(evidence))
 }
@@ -176,18 +187,41 @@ fn by_module(case: &Case<'_>) -> Result<Option<Finding>, StoreError> {
     )
     .row([all, idle, unknown.samples].map(|count| Some(count.into())));
     let share = |samples: u64| percent(samples as i64, all as i64);
-    let most = modules.first().map_or_else(
-        || "at addresses of no known module".to_owned(),
-        |(module, sampled)| format!("most in {module} ({})", share(sampled.samples)),
+    let nowhere = format!(
+        "at addresses of no known module ({})",
+        share(unknown.samples)
     );
-    let sentence = format!(
-        "{} of {} samples found a busy CPU, {most}.",
-        grouped(all),
-        grouped(all + idle)
-    );
+    let most = match modules.first() {
+        None => format!("all {nowhere}"),
+        Some((module, sampled)) => {
+            let within = format!("in {module} ({})", share(sampled.samples));
+            match unknown.samples > sampled.samples {
+                true => format!("most {nowhere}, then {within}"),
+                false => format!("most {within}"),
+            }
+        }
+    };
+    let sentence = match idle {
+        0 => format!(
+            "{} of busy CPUs: {most}.",
+            counted(all, "sample", "samples")
+        ),
+        _ => format!(
+            "{} of {} samples found a busy CPU, {most}.",
+            grouped(all),
+            grouped(all + idle)
+        ),
+    };
     let finding = Finding::new(&ABOUT, Severity::Information, sentence)
         .with(evidence)
         .with(total);
+    let finding = match idle {
+        0 => finding.doubt(
+            "No sample found an idle CPU: those of idle CPUs were left out of the trace, and how \
+             much of their time CPUs were busy cannot be told by samples",
+        ),
+        _ => finding,
+    };
     Ok(Some(match unknown.samples {
         0 => finding,
         samples => finding.doubt(format!(

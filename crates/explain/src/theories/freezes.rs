@@ -17,8 +17,8 @@ static ABOUT: About = About {
     tables: &[Table::ProcessFreezes, Table::Focus, Table::CpuRuns],
     record: "the provider Microsoft-Windows-Kernel-Process with keyword 0x200 (process freeze)",
     sources: &[Source {
-        title: "Bruce Dawson: What Outranks Thread Priority? (process freezing)",
-        url: "https://randomascii.wordpress.com/",
+        title: "Bruce Dawson: What Outranks Thread Priority? (randomascii.wordpress.com; process freezing)",
+        url: "",
     }],
 };
 

@@ -1,14 +1,14 @@
 //! The theories, a file or folder each.
 
 mod busy_waiting;
-mod capture;
+pub(crate) mod capture;
 mod clocks;
 mod cpu_use;
 mod disks;
 mod freezes;
 mod interrupts;
 mod lock_convoys;
-mod long_waits;
+pub(crate) mod long_waits;
 mod network;
 mod outranked;
 mod paging;
@@ -32,11 +32,12 @@ pub(crate) static THEORIES: &[&dyn Theory] = &[
     &freezes::Freezes,
     &lock_convoys::LockConvoys,
     &saturation::Saturation,
+    // Who captures packets wants to know of them before all that is merely good to know.
+    &network::Marking,
     &quantum::Quantum,
     &timers::Timers,
     &network::ReceiveSpread,
     &network::Throughput,
-    &network::Marking,
     &cpu_use::CpuUse,
     &suspension::Suspension,
     &paging::Paging,

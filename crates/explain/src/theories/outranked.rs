@@ -4,8 +4,8 @@ use tables::{StoreError, Table};
 
 use crate::survey::RankUse;
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, duration,
-    grouped,
+    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, counted,
+    duration, grouped,
 };
 
 /// Ranks other than 0.
@@ -18,8 +18,8 @@ static ABOUT: About = About {
     record: "context switches on Windows 10 1709 or later (xperf -on CSWITCH, WPR keyword CSwitch)",
     sources: &[
         Source {
-            title: "Bruce Dawson: What Outranks Thread Priority?",
-            url: "https://randomascii.wordpress.com/",
+            title: "Bruce Dawson: What Outranks Thread Priority? (randomascii.wordpress.com)",
+            url: "",
         },
         Source {
             title: "Windows Internals, 7th edition, part 1, chapter 4: group-based scheduling",
@@ -63,7 +63,7 @@ const COLUMNS: [Column; 5] = [
 fn found(case: &Case<'_>, ranks: &[RankUse]) -> Finding {
     let first = ranks[0];
     let (lowest, highest) = (first.rank, ranks[ranks.len() - 1].rank);
-    let process = case.process(first.process_row, first.process_id);
+    let process = case.processes(first.process_row, first.process_id);
     let runs: u64 = ranks.iter().map(|used| used.runs).sum();
     let from = ranks.iter().map(|used| used.first_ns).min().unwrap_or(0);
     let to = ranks.iter().map(|used| used.last_ns).max().unwrap_or(0);
@@ -91,11 +91,13 @@ fn found(case: &Case<'_>, ranks: &[RankUse]) -> Finding {
         ]);
     }
     let sentence = format!(
-        "Threads of {process} had {of_ranks} at {} switches between {} and {}: every thread of rank \
-         0 that is ready goes before them, whatever the priorities.",
-        grouped(runs),
-        duration(from),
-        duration(to)
+        "Threads of {process} had {of_ranks} at {} {}: every thread of rank 0 that is ready goes \
+         before them, whatever the priorities.",
+        counted(runs, "switch", "switches"),
+        match from == to {
+            true => format!("at {}", duration(from)),
+            false => format!("between {} and {}", duration(from), duration(to)),
+        }
     );
     Finding::new(&ABOUT, Severity::Information, sentence)
         .during(from..to)

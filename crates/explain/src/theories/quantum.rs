@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 use tables::{CpuRunsView, StoreError, Table};
 
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, duration,
-    grouped,
+    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, counted,
+    duration,
 };
 
 /// Quanta as they were used, against what Win32PrioritySeparation stands for.
@@ -16,10 +16,10 @@ pub(crate) struct Quantum;
 
 static ABOUT: About = About {
     id: "quantum",
-    question: "How long are quanta really, and are those of the program with the focus longer?",
+    question: "Did quanta end threads' turns: how long are they, and longer with the focus?",
     tables: &[Table::CpuRuns, Table::Focus, Table::Sessions],
     record: "context switches and changes of focus (xperf -on CSWITCH, WPR keyword CSwitch; provider \
-             Microsoft-Windows-Win32k, keyword 0x2000)",
+             Microsoft-Windows-Win32k, keywords 0x22000)",
     sources: &[
         Source {
             title: "Windows Internals, 7th edition, part 1, chapter 4: quantum",
@@ -163,13 +163,13 @@ fn found(
     let is_early = end_early(&turns);
     let sentence = match is_early {
         false => format!(
-            "{} turns were ended by the quantum, most at {told}: {stands_for}.",
-            grouped(all)
+            "{} ended by the quantum, most at {told}: {stands_for}.",
+            counted(all, "turn was", "turns were")
         ),
         true => format!(
-            "{} turns were ended for a thread of the same priority, most before the quantum was used \
-             up; it is at least {told}: {stands_for}.",
-            grouped(all)
+            "{} ended for a thread of the same priority, most before the quantum was used up; it is \
+             at least {told}: {stands_for}.",
+            counted(all, "turn was", "turns were")
         ),
     };
     let in_focus = match focus.is_empty() {

@@ -4,8 +4,8 @@ use rustc_hash::FxHashMap;
 use tables::{StoreError, Table};
 
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, Severity, Theory, Unit, duration, percent,
-    runs,
+    About, Case, Column, Evidence, Finding, Outcome, Severity, Theory, Unit, counted, duration,
+    percent, runs,
 };
 
 /// CPU saturation, by process and by priority.
@@ -54,9 +54,11 @@ impl Theory for Saturation {
         let mut by_process: FxHashMap<(Option<u32>, Option<u32>), i64> = FxHashMap::default();
         let mut by_priority: FxHashMap<Option<i8>, i64> = FxHashMap::default();
         let mut busy_ns = 0_i64;
-        const COLUMNS: [&str; 7] = [
+        const COLUMNS: [&str; 9] = [
             "start_ns",
             "end_ns",
+            "cpu_ns",
+            "planned_thread_id",
             "cpu",
             "thread_id",
             "process_id",
@@ -81,18 +83,27 @@ impl Theory for Saturation {
         let most: Vec<String> = processes
             .iter()
             .take(3)
-            .map(|((row, id), ns)| format!("{} {}", case.process(*row, *id), percent(*ns, cpus_ns)))
+            .map(|((row, id), ns)| {
+                format!("{} {}", case.processes(*row, *id), percent(*ns, cpus_ns))
+            })
             .collect();
-        let sentence = format!(
-            "All {} CPUs were busy for {} ({} of their time from {} to {}): {}.",
+        let mut sentence = format!(
+            "All {} CPUs were busy for {}, from {} to {} ({} of their time): {}.",
             survey.cpus.len(),
-            duration(all_ns),
-            percent(busy_ns, cpus_ns),
+            duration(long_ns),
             duration(longest.start),
             duration(longest.end),
+            percent(busy_ns, cpus_ns),
             most.join(", ")
         );
-        let within = runs::query_within(longest);
+        if let others @ 1.. = stretches.len() as u64 - 1 {
+            sentence += &format!(
+                " So they were in {}: {} in all.",
+                counted(others, "other stretch too", "other stretches too"),
+                duration(all_ns)
+            );
+        }
+        let within = runs::query_within(case, longest);
         let mut of_processes = Evidence::new(
             "CPU time by process in the longest stretch",
             format!(
@@ -131,7 +142,7 @@ impl Theory for Saturation {
                 "See which of these programs need to run at all, or at once; give those that may \
                  wait a lower priority",
             );
-        Ok(Outcome::For(vec![finding]))
+        Ok(Outcome::For(vec![survey.doubtful.doubted(finding)]))
     }
 }
 
@@ -140,9 +151,21 @@ fn busy_ns(case: &Case<'_>) -> i64 {
 }
 
 fn by_cpu(case: &Case<'_>) -> Evidence {
+    let doubtful = &case.survey.doubtful;
+    let query = match doubtful.runs {
+        0 => {
+            format!("SELECT cpu, busy_ns, idle_ns FROM cpu_by_processor ORDER BY cpu LIMIT {SHOWN}")
+        }
+        _ => format!(
+            "SELECT cpu, coalesce(sum(cpu_ns) FILTER (WHERE {}), 0) AS busy_ns, \
+             coalesce(sum(cpu_ns) FILTER (WHERE thread_id = 0), 0) AS idle_ns FROM cpu_runs GROUP BY \
+             cpu ORDER BY cpu LIMIT {SHOWN}",
+            doubtful.is_believed()
+        ),
+    };
     let mut evidence = Evidence::new(
         "How busy each CPU was",
-        format!("SELECT cpu, busy_ns, idle_ns FROM cpu_by_processor ORDER BY cpu LIMIT {SHOWN}"),
+        query,
         &[
             Column::new("cpu", "CPU", Unit::None),
             Column::new("busy_ns", "busy", Unit::Duration),

@@ -12,6 +12,17 @@ pub enum StoreError {
     /// The trace cannot be opened.
     #[error(transparent)]
     Open(#[from] etl::OpenError),
+    /// Two files tell what the same CPUs did at the same time.
+    #[error(
+        "{name} and {other} both tell what the same CPUs did at the same time, which is of two \
+         machines, or of one twice; look at them one by one"
+    )]
+    RecordedTwice {
+        /// A file.
+        name: String,
+        /// The file that was given before it.
+        other: String,
+    },
     /// A capture of packets cannot be read.
     #[error(transparent)]
     Capture(#[from] crate::CaptureError),

@@ -48,6 +48,7 @@ struct Shared {
     trace: Trace,
     /// Captures of packets beside the trace.
     captures: Vec<PathBuf>,
+    is_all_packets: bool,
     given: GivenFiles,
     cache: Cache,
     /// Where the tables are, once somebody asked; held while tables are made.
@@ -68,6 +69,7 @@ impl Store {
         let Opened { trace, captures } = captures::open(files)?;
         Ok(Store(Arc::new(Shared {
             trace,
+            is_all_packets: captures.len() == files.len(),
             captures,
             given: given?,
             cache,
@@ -80,6 +82,11 @@ impl Store {
     /// The trace.
     pub fn trace(&self) -> &Trace {
         &self.0.trace
+    }
+
+    /// Whether its files are nothing but captures of packets, which hold no events.
+    pub fn is_all_packets(&self) -> bool {
+        self.0.is_all_packets
     }
 
     /// Makes the tables that are not there yet, in as few passes over the trace as they need.

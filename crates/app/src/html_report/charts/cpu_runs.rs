@@ -1,6 +1,7 @@
 //! Who had the CPUs, from the runs of threads.
 
 use std::cmp::Reverse;
+use std::ops::Range;
 
 use explain::Explanation;
 use serde::Serialize;
@@ -93,19 +94,24 @@ pub(super) fn read(
     let mut cpus = Timeline::new(buckets, Lanes::every(places.shown as u32))?;
     let mut told = cpus.clone();
     let mut ranks = Timeline::new(buckets, Lanes::of(&ranked, idle))?;
-    for batch in batches(&table, time.range(), &COLUMNS) {
+    let silences = &explanation.survey.load.silences;
+    // Runs that are under way when the trace ends come last, and all of them end with it.
+    for batch in batches(&table, time.range().start..i64::MAX, &COLUMNS) {
         let batch = batch?;
         let runs = CpuRunsView::new(&batch)?;
-        let of = |key: &dyn Fn(usize) -> u32| -> Vec<u32> { (0..runs.len()).map(key).collect() };
+        let parts = Parts::of(&runs, silences);
+        let of = |key: &dyn Fn(usize) -> u32| -> Vec<u32> {
+            parts.rows.iter().map(|row| key(*row)).collect()
+        };
         let is_idle = |row: usize| runs.thread_id[row] == 0;
         let process = |row: usize| runs.process_row.get(row).unwrap_or(NULL_ID);
         let intervals = |keys| Intervals {
-            starts: runs.start_ns,
-            ends: runs.end_ns,
+            starts: &parts.starts,
+            ends: &parts.ends,
             keys,
         };
-        let all = Rows::of(0..runs.len());
-        let busy = all.clone().keep_if(|row| !is_idle(row));
+        let all = Rows::of(0..parts.rows.len());
+        let busy = all.clone().keep_if(|part| !is_idle(parts.rows[part]));
         let of_process = of(&|row| if is_idle(row) { idle } else { process(row) });
         processes.add_intervals(intervals(&of_process), &all)?;
         let of_band = of(&|row| band(runs.priority.get(row), runs.rank_out.get(row)));
@@ -116,7 +122,9 @@ pub(super) fn read(
         if !ranked.is_empty() {
             let rank = |row| runs.rank_out.get(row).map_or(NULL, i64::from);
             let rank: Vec<i64> = (0..runs.len()).map(rank).collect();
-            ranks.add_values(runs.end_ns, &of(&process), &rank, &busy)?;
+            let ran = Rows::of(0..runs.len()).keep_if(|row| !is_idle(row));
+            let whose: Vec<u32> = (0..runs.len()).map(process).collect();
+            ranks.add_values(runs.end_ns, &whose, &rank, &ran)?;
         }
     }
     let all = places.all;
@@ -134,6 +142,44 @@ pub(super) fn read(
         ),
         ranks: rank_lines(ranks, explanation),
     }))
+}
+
+/// Runs, without the time in which the machine slept: nobody had the CPUs then.
+struct Parts {
+    /// The run that each is a part of.
+    rows: Vec<usize>,
+    starts: Vec<i64>,
+    ends: Vec<i64>,
+}
+
+impl Parts {
+    /// Parts of runs around silences, which rise and are apart.
+    fn of(runs: &CpuRunsView<'_>, silences: &[Range<i64>]) -> Parts {
+        let mut parts = Parts {
+            rows: Vec::with_capacity(runs.len()),
+            starts: Vec::with_capacity(runs.len()),
+            ends: Vec::with_capacity(runs.len()),
+        };
+        for row in 0..runs.len() {
+            let (mut start, end) = (runs.start_ns[row], runs.end_ns[row]);
+            let first = silences.partition_point(|silence| silence.end <= start);
+            let within = silences[first..].iter();
+            for silence in within.take_while(|silence| silence.start < end) {
+                parts.push(row, start, silence.start.min(end));
+                start = silence.end;
+            }
+            parts.push(row, start, end);
+        }
+        parts
+    }
+
+    fn push(&mut self, row: usize, start: i64, end: i64) {
+        if start < end {
+            self.rows.push(row);
+            self.starts.push(start);
+            self.ends.push(end);
+        }
+    }
 }
 
 /// The processes that had most of the CPUs.

@@ -218,10 +218,12 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
     finding = finding.with(nodes.evidence(flood));
     if nodes.cpus() > flood.cpus.len() as i64 {
         let others = nodes.cpus() - flood.cpus.len() as i64;
-        let most = percent(busiest_ns.unwrap_or(0), lasted_ns);
+        let most = match busiest_ns {
+            None | Some(0) => "any time".to_owned(),
+            Some(ns) => format!("more than {}", duration(ns)),
+        };
         let mut remedy = format!(
-            "Spread the interrupts: none of the {others} other CPUs{} spent more than {most} in such \
-             routines.",
+            "Spread the interrupts: none of the {others} other CPUs{} spent {most} in such routines.",
             match nodes.near() {
                 Some(near) => format!(" ({near} of them on the same NUMA node)"),
                 None => String::new(),

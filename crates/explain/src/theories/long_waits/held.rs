@@ -280,7 +280,7 @@ pub(super) fn by_process(
     ];
     let mut evidence = Evidence::new("Who ran instead, by process", query, &columns);
     let first = sums.first();
-    let most = first.map(|((row, id), ns)| (case.process(*row, *id), *ns));
+    let most = first.map(|((row, id), ns)| (case.processes(*row, *id), *ns));
     let is_own = |row: Option<u32>| row.is_some() && row == waiter.process_row;
     let own = sums.iter().find(|((row, _), _)| is_own(*row));
     let own_ns = own.map_or(0, |(_, ns)| *ns);

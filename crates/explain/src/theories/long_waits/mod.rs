@@ -32,7 +32,7 @@ use weigh::{Facts, Weighed};
 /// Long waits of ready threads.
 pub(crate) struct LongWaits;
 
-static ABOUT: About = About {
+pub(crate) static ABOUT: About = About {
     id: "long-waits",
     question: "Did threads that could run get no CPU for long, and why?",
     tables: &[
@@ -52,8 +52,8 @@ static ABOUT: About = About {
              CSwitch and ReadyThread)",
     sources: &[
         Source {
-            title: "Bruce Dawson: What Outranks Thread Priority?",
-            url: "https://randomascii.wordpress.com/",
+            title: "Bruce Dawson: What Outranks Thread Priority? (randomascii.wordpress.com)",
+            url: "",
         },
         Source {
             title: "Windows Internals, 7th edition, part 1, chapter 4: thread scheduling",
@@ -121,7 +121,23 @@ impl Theory for LongWaits {
         if findings.is_empty() {
             return Ok(none(case, is_asked));
         }
-        Ok(Outcome::For(findings))
+        Ok(
+            match findings.iter().any(|found| found.lost_ns() >= NOTICED_NS) {
+                true => Outcome::For(findings),
+                false => {
+                    let because = format!(
+                        "none of {} is known to have lost {} by it",
+                        if is_asked {
+                            "what is asked for"
+                        } else {
+                            "them"
+                        },
+                        duration(NOTICED_NS)
+                    );
+                    Outcome::Noted(because, findings)
+                }
+            },
+        )
     }
 }
 
@@ -221,7 +237,12 @@ fn found(
         }
     }
     let mut runs = Runs::new(case)?;
-    let groups = groups.iter().take(FINDINGS);
+    // Beside the worst, what nobody can notice is not told one by one.
+    let matters = |(place, group): &(usize, &Vec<Argued>)| {
+        *place == 0 || group[0].waiter.ready_ns() >= NOTICED_NS / 100
+    };
+    let groups = groups.iter().enumerate().filter(matters);
+    let groups = groups.map(|(_, group)| group).take(FINDINGS);
     groups
         .map(|group| finding(case, group, &holders, &mut runs))
         .collect()

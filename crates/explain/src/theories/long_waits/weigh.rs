@@ -161,13 +161,18 @@ impl Damage {
 }
 
 /// Kinds of damage that are losses.
-const LOSSES: [&str; 6] = [
+const LOSSES: [&str; 11] = [
     "events_lost",
     "buffers_lost",
     "buffer_marks_lost_events",
     "buffer_marks_lost_buffers",
     "loss_events",
     "missing_sequence_numbers",
+    "truncated",
+    "not_a_buffer",
+    "decompress",
+    "unknown_record",
+    "record_too_large",
 ];
 
 impl Facts {

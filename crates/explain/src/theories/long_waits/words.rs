@@ -3,7 +3,7 @@
 use super::Argued;
 use super::held::By;
 use super::weigh::{Cause, LONGEST_WAKE_NS};
-use crate::{Case, duration, grouped, percent};
+use crate::{Case, counted, duration, grouped, percent};
 
 /// Who waited how long, and why.
 pub(super) fn sentence(case: &Case<'_>, group: &[Argued]) -> String {
@@ -42,9 +42,12 @@ pub(super) fn sentence(case: &Case<'_>, group: &[Argued]) -> String {
     );
     if group.len() > 1 {
         sentence.push_str(&format!(
-            " {} more such {} of that process.",
-            grouped(group.len() as u64 - 1),
-            if group.len() == 2 { "wait" } else { "waits" }
+            " {} of {}.",
+            counted(group.len() as u64 - 1, "more such wait", "more such waits"),
+            match (waiter.process_row, waiter.process_id) {
+                (None, None) => "threads whose processes are unknown",
+                _ => "that process",
+            }
         ));
     }
     sentence
@@ -186,6 +189,14 @@ pub(super) fn remedies(argued: &Argued, process: &str) -> Vec<String> {
     let most = argued.weighed.most.as_ref();
     let who = most.map_or("what ran instead".to_owned(), |(who, _)| who.clone());
     let mut remedies = Vec::new();
+    if argued.waiter.process_row.is_none() && argued.waiter.process_id.is_none() {
+        remedies.push(
+            "Record processes and threads too (xperf -on PROC_THREAD, WPR keyword ProcessThread): \
+             whose threads these are is not in the trace."
+                .to_owned(),
+        );
+        return remedies;
+    }
     match argued.weighed.cause {
         Some(Cause::Rank) => {
             remedies.push(format!(
@@ -196,7 +207,8 @@ pub(super) fn remedies(argued: &Argued, process: &str) -> Vec<String> {
                 remedies.push(
                     "Turn the lock screen off (NoLockScreen = 1 in \
                      HKLM\\SOFTWARE\\Policies\\Microsoft\\Windows\\Personalization): then logging on \
-                     does not wait for LockApp.exe."
+                     does not wait for LockApp.exe. From Windows 10 1607 on only the editions \
+                     Enterprise, Education and Server heed it."
                         .to_owned(),
                 );
             }
@@ -225,7 +237,9 @@ pub(super) fn remedies(argued: &Argued, process: &str) -> Vec<String> {
                 .to_owned(),
         ),
         Some(Cause::LostEvents) => remedies.push(
-            "If events were lost, record again with more and larger buffers.".to_owned(),
+            "See what is said of the capture: record again what was lost, or copy again what is \
+             broken."
+                .to_owned(),
         ),
         Some(Cause::Suspended | Cause::Frozen | Cause::Dispatcher) | None => {}
     }

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use tables::{PacketsView, StoreError, Table};
 
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, grouped,
+    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, counted,
     listed,
 };
 
@@ -57,7 +57,11 @@ impl Theory for Marking {
             let missing = "no captured packet of IP is said to have been sent".to_owned();
             return Ok(Outcome::NotRecorded(missing));
         }
-        Ok(Outcome::For(vec![found(case, &sent)]))
+        let found = vec![found(case, &sent)];
+        Ok(match sent.iter().all(|sent| sent.dscp == 0) {
+            true => Outcome::Noted("no packet sent carries one".to_owned(), found),
+            false => Outcome::For(found),
+        })
     }
 }
 
@@ -134,12 +138,9 @@ fn found(case: &Case<'_>, sent: &[Sent]) -> Finding {
             0 => "without a mark (DSCP 0)".to_owned(),
             dscp => format!("marked with DSCP {dscp}"),
         };
-        let process = match (sent.process_row, sent.process_id) {
-            (None, None) => "an unknown process".to_owned(),
-            (row, id) => case.process(row, id),
-        };
-        let packets = grouped(sent.packets.unsigned_abs());
-        format!("{process} sent {packets} packets {mark}")
+        let process = case.processes(sent.process_row, sent.process_id);
+        let packets = counted(sent.packets.unsigned_abs(), "packet", "packets");
+        format!("{process} sent {packets} {mark}")
     });
     let sentence = format!("Of the packets captured {}.", listed(told));
     let mut finding = Finding::new(&ABOUT, Severity::Information, sentence)

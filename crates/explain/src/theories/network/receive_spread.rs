@@ -3,9 +3,10 @@
 use rustc_hash::FxHashMap;
 use tables::{InterruptsView, StoreError, Table};
 
+use super::super::interrupts::floods;
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, duration,
-    grouped, listed, percent,
+    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, counted,
+    duration, listed, percent,
 };
 
 /// How the DPCs of network adapters are spread over CPUs.
@@ -55,7 +56,18 @@ impl Theory for ReceiveSpread {
             let because = "no DPC was ndis.sys's".to_owned();
             return Ok(Outcome::Against(because, Vec::new()));
         }
-        Ok(Outcome::For(vec![found(case, &images, &cpus)]))
+        let found = found(case, &images, &cpus);
+        Ok(match found.severity {
+            Severity::Information => {
+                let because = format!(
+                    "the CPU that served them most, CPU {}, had {} of its time to do with it",
+                    cpus[0].0,
+                    percent(cpus[0].2, case.survey.span_ns())
+                );
+                Outcome::Noted(because, vec![found])
+            }
+            _ => Outcome::For(vec![found]),
+        })
     }
 }
 
@@ -130,8 +142,8 @@ fn found(case: &Case<'_>, images: &[u32], cpus: &[(u16, i64, i64)]) -> Finding {
     let is_alone = cpus.len() == 1;
     let (first, _, first_ns) = cpus[0];
     let mut sentence = format!(
-        "{} DPCs of ndis.sys took {} of CPU time on {} {numbers}{more}",
-        grouped(dpcs.unsigned_abs()),
+        "{} of ndis.sys took {} of CPU time on {} {numbers}{more}",
+        counted(dpcs.unsigned_abs(), "DPC", "DPCs"),
         duration(all_ns),
         if is_alone { "CPU" } else { "CPUs" },
     );
@@ -145,7 +157,9 @@ fn found(case: &Case<'_>, images: &[u32], cpus: &[(u16, i64, i64)]) -> Finding {
         false => Severity::Information,
     };
     let mut finding = Finding::new(&ABOUT, severity, sentence).with(evidence);
-    if severity == Severity::Warning {
+    // Of a CPU that is locked by them it is said there what to do.
+    let is_locked = floods(case).iter().any(|flood| flood.cpus.contains(&first));
+    if severity == Severity::Warning && !is_locked {
         finding = finding.remedy(
             "Switch receive side scaling on, or give it more queues and CPUs (*RSS, *NumRssQueues, \
              *MaxRssProcessors). It spreads conversations: a single one stays on one CPU.",

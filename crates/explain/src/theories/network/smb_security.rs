@@ -90,9 +90,14 @@ impl Theory for SmbSecurity {
             return Ok(Outcome::Against(because, evidence));
         }
         evidence.push(cost.by_function(case, &copied.during));
-        Ok(Outcome::For(vec![found(
-            case, &copied, &cost, &speed, evidence,
-        )?]))
+        let found = found(case, &copied, &cost, &speed, evidence)?;
+        Ok(match found.severity {
+            Severity::Information => {
+                let because = format!("{speed}, and they took too little CPU time to hold that up");
+                Outcome::Noted(because, vec![found])
+            }
+            _ => Outcome::For(vec![found]),
+        })
     }
 }
 
@@ -159,10 +164,9 @@ fn found(
                 algorithm(build)
             ))
             .remedy(
-                "Let more than one CPU do it: receive side scaling on the adapter (a virtual one \
-                 may need it switched on) and SMB Multichannel from SMB 3 on spread the load. A CPU \
-                 with AES and SHA instructions, or in a virtual machine one that passes them on, \
-                 makes it several times cheaper.",
+                "Let more than one CPU do it: SMB Multichannel from SMB 3 on spreads the load over the \
+                 CPUs that serve the adapter. A CPU with AES and SHA instructions, or in a virtual \
+                 machine one that passes them on, makes it several times cheaper.",
             )
             .remedy(
                 "Find out what asks for it: a session is signed if either side requires it \

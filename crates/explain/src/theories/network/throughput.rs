@@ -16,7 +16,7 @@ pub(crate) struct Throughput;
 
 static ABOUT: About = About {
     id: "network-throughput",
-    question: "Who moved how much over the network, and how fast?",
+    question: "Was data moved over the network: by whom, how much and how fast?",
     tables: &[Table::Network],
     record: RECORD,
     sources: &[],
