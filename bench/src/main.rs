@@ -4,6 +4,7 @@
 //! a ratio of medians: the machines are shared and noisy, absolute times mean little.
 
 mod load;
+mod page;
 mod process;
 mod reports;
 mod unit;
@@ -26,36 +27,51 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome<()> {
     let mut report = String::new();
-    if std::env::args().skip(1).eq(["views"]) {
-        views::kernels(&mut report)?;
-        print(&report);
-        return Ok(());
+    let given: Vec<PathBuf> = std::env::args().skip(1).map(PathBuf::from).collect();
+    match given.as_slice() {
+        [what] if what == Path::new("views") => views::kernels(&mut report)?,
+        [what, laglab, trace] if what == Path::new("page") => {
+            page::requests(&mut report, laglab, trace)?;
+        }
+        [laglab, scratch, data, python @ ..] => {
+            everything(&mut report, laglab, scratch, data, python.first())?;
+        }
+        _ => {
+            let usage = "usage: bench LAGLAB SCRATCH_FOLDER DATA_FOLDER [PEERS_PYTHON], \
+                         bench page LAGLAB TRACE, or bench views";
+            return Err(usage.into());
+        }
     }
-    let mut args = std::env::args().skip(1).map(PathBuf::from);
-    let (Some(laglab), Some(scratch), Some(data)) = (args.next(), args.next(), args.next()) else {
-        let usage = "usage: bench LAGLAB SCRATCH_FOLDER DATA_FOLDER [PEERS_PYTHON], or bench views";
-        return Err(usage.into());
-    };
-    let python = args.next();
-    fs::create_dir_all(&scratch)?;
+    print(&report);
+    Ok(())
+}
+
+/// All benchmarks. Without a Python that has the peers, all but those.
+fn everything(
+    report: &mut String,
+    laglab: &Path,
+    scratch: &Path,
+    data: &Path,
+    python: Option<&PathBuf>,
+) -> Outcome<()> {
+    fs::create_dir_all(scratch)?;
     // Other programs first: the peak memory that the system accounts to a child includes what this
     // process held when it was started.
-    let files = load::files(&mut report, &laglab, &scratch)?;
-    memory(&mut report, &laglab, &files)?;
-    let large = reports::large(&scratch, &laglab)?;
-    reports::commands(&mut report, &laglab, &large)?;
+    let files = load::files(report, laglab, scratch)?;
+    memory(report, laglab, &files)?;
+    let large = reports::large(scratch, laglab)?;
+    reports::commands(report, laglab, &large)?;
+    page::requests(report, laglab, &large[0])?;
     for file in &large[1..] {
         fs::remove_file(file)?;
     }
     match python {
-        Some(python) => peers(&mut report, &laglab, &python, &data)?,
-        None => report += "\n## Peers\n\nNot measured: no Python with the peers was given.\n",
+        Some(python) => peers(report, laglab, python, data)?,
+        None => *report += "\n## Peers\n\nNot measured: no Python with the peers was given.\n",
     }
-    reading(&mut report, &laglab, &scratch, &data)?;
-    decompression(&mut report, &data)?;
-    views::kernels(&mut report)?;
-    print(&report);
-    Ok(())
+    reading(report, laglab, scratch, data)?;
+    decompression(report, data)?;
+    views::kernels(report)
 }
 
 #[allow(clippy::print_stdout)]

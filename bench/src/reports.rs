@@ -10,7 +10,7 @@ use crate::process::{self, Run};
 use crate::{Outcome, load};
 
 /// Where laglab keeps tables.
-const CACHE: &str = "LAGLAB_CACHE";
+pub(crate) const CACHE: &str = "LAGLAB_CACHE";
 
 const REPORTS: [&[&str]; 5] = [
     &["dpcisr"],

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::apt;
-use crate::command::{self, cargo, is_installed, program, root, target};
+use crate::command::{self, cargo, installed, program, root, target};
 
 /// Scenarios whose reports are shown, and how long they run: ranks and focus, a flood of DPCs,
 /// frozen processes.
@@ -47,8 +47,8 @@ const ALONE: [&str; 9] = [
 ///
 /// When a report cannot be written, or a page has errors, lacks a chart or is too wide.
 pub(crate) fn shows_reports() -> Result<(), String> {
-    if let Err(why) = install() {
-        println!("left out: there is no {CHROMIUM}: {why}");
+    if let Err(why) = find() {
+        println!("left out: {why}");
         return Ok(());
     }
     let folder = target().join("reports");
@@ -68,15 +68,17 @@ pub(crate) fn shows_reports() -> Result<(), String> {
     Ok(())
 }
 
-/// Makes sure that there is a browser, installing it where that can be done.
-fn install() -> Result<(), String> {
-    if is_installed(CHROMIUM) {
-        return Ok(());
+/// Where the browser is, which is installed if it is missing and that can be done.
+///
+/// # Errors
+///
+/// When there is none; says what to do.
+pub(crate) fn find() -> Result<PathBuf, String> {
+    if let Some(found) = installed(CHROMIUM) {
+        return Ok(found);
     }
-    if !is_installed("apt-get") || command::read(program("id").arg("-u"))?.trim() != "0" {
-        return Err("install it, as root of Debian or its kin this task does so".to_owned());
-    }
-    apt::install(&[CHROMIUM])
+    apt::install(&[CHROMIUM]).map_err(|why| format!("there is no {CHROMIUM}: {why}"))?;
+    installed(CHROMIUM).ok_or_else(|| format!("there is no {CHROMIUM}, although it was installed"))
 }
 
 /// Writes the report of a trace and looks at it in all windows.

@@ -97,8 +97,14 @@ pub(crate) fn watch(command: &mut Command, mut look: impl FnMut(&str)) -> Result
 
 /// Whether a program of this name is on the search path.
 pub(crate) fn is_installed(name: &str) -> bool {
-    std::env::var_os("PATH")
-        .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(name).is_file()))
+    installed(name).is_some()
+}
+
+/// Where the program of this name is that the search path leads to.
+pub(crate) fn installed(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let mut files = std::env::split_paths(&path).map(|folder| folder.join(name));
+    files.find(|file| file.is_file())
 }
 
 /// The command as it would be typed.

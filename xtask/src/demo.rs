@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::command::{self, cargo, root, target};
+use crate::page;
 
 /// The scenario that is shown: a login that waits although nothing of higher priority runs.
 const SCENARIO: &str = "rank-stall";
@@ -14,6 +15,7 @@ const SCENARIO: &str = "rank-stall";
 ///
 /// When the build fails, the trace cannot be made, or laglab cannot explain it.
 pub(crate) fn run(paths: &[&str]) -> Result<(), String> {
+    page::build_if_possible()?;
     let mut explain = laglab();
     explain.arg("explain");
     if paths.is_empty() {

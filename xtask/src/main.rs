@@ -7,6 +7,7 @@ mod browser;
 mod command;
 mod demo;
 mod exports;
+mod page;
 mod peers;
 mod python;
 mod same_bytes;
@@ -20,6 +21,7 @@ const USAGE: &str = "\
 Usage: cargo xtask <COMMAND>
 
 Commands:
+  page            build the page of `laglab open`, for builds of laglab to hold it
   demo [PATH...]  build laglab and explain the traces at PATH, or one that shows what it can do
   test [--quick]  everything that must hold before a change goes in; --quick leaves out
                   the dependency check, other people's readers and the Windows half
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
             print!("{USAGE}");
             Ok(())
         }
+        ["page"] => page::build(),
         ["demo", paths @ ..] => demo::run(paths),
         ["test"] => test::run(test::Extent::Everything),
         ["test", "--quick"] => test::run(test::Extent::Quick),

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::command::{self, cargo, program, root, target};
 use crate::wine::{self, Wine};
-use crate::{browser, exports, peers, same_bytes, tidy};
+use crate::{browser, exports, page, peers, same_bytes, tidy};
 
 /// cargo-deny at the version whose verdicts `deny.toml` was written for.
 const CARGO_DENY: &str = "0.20.2";
@@ -66,6 +66,10 @@ pub(crate) fn run(extent: Extent) -> Result<(), String> {
         command::run(&mut cargo(&["fmt", "--all", "--check"]))
     })?;
     step("tidy", tidy::run)?;
+    if extent == Extent::Everything {
+        // Before the first build, which holds the page.
+        step("page", page::is_sound)?;
+    }
     step("lint", || clippy(&["--workspace"]))?;
     step("documentation", documentation)?;
     if root().join("fuzz/Cargo.toml").is_file() {
@@ -76,6 +80,7 @@ pub(crate) fn run(extent: Extent) -> Result<(), String> {
         step("independent readers", peers::agree)?;
         step("independent readers of exports", exports::agree)?;
         step("reports in a browser", browser::shows_reports)?;
+        step("page in a browser", page::works)?;
         // Nothing here can link or run for macOS; that it compiles is worth knowing.
         step("macOS: compiles", || {
             // Without its tools the C of dependencies cannot be compiled; checking links nothing.

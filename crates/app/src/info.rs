@@ -13,9 +13,10 @@ use crate::kernel_flags;
 use crate::key::Key;
 use crate::metadata;
 use crate::output::utc;
-use crate::pass::Collect;
+use crate::pass::{self, Collect};
 use crate::silence::{Activity, CpuActivity};
 use crate::survey::{Position, Survey};
+use crate::watch::{Interrupted, Watch};
 use crate::windows_release::windows_release;
 
 const EXTENSION: u16 = 0x0005;
@@ -218,7 +219,7 @@ pub(crate) struct Dropped {
 
 /// What one pass over the trace collects.
 #[derive(Debug, Default)]
-pub(crate) struct Facts {
+struct Facts {
     survey: Survey,
     activity: Activity,
     masks: [u32; 8],
@@ -260,11 +261,6 @@ impl Collect for Facts {
 }
 
 impl Facts {
-    /// How many events of each kind there are.
-    pub(crate) fn survey(&self) -> &Survey {
-        &self.survey
-    }
-
     fn add_masks(&mut self, event: &Event<'_>) {
         for (mask, bytes) in self.masks.iter_mut().zip(event.payload().chunks_exact(4)) {
             *mask |= le::u32(bytes, 0).unwrap_or(0);
@@ -294,6 +290,20 @@ impl Facts {
 }
 
 impl Info {
+    /// Reads a trace once.
+    ///
+    /// # Errors
+    /// If the user stopped it.
+    pub(crate) fn read(trace: &Trace, watch: &Watch) -> Result<Info, Interrupted> {
+        let (facts, damage) = pass::collect::<Facts>(trace, watch)?;
+        Ok(Info::new(trace, &Decoder::new(), facts, damage))
+    }
+
+    /// What the headers of its files say, before any event is read: what events tell is not in it.
+    pub(crate) fn of_headers(trace: &Trace) -> Info {
+        Info::new(trace, &Decoder::new(), Facts::default(), Damage::default())
+    }
+
     /// Whether laglab's own model made the trace.
     pub(crate) fn is_simulated(&self) -> bool {
         let mut sessions = self.sessions.iter();
@@ -301,7 +311,7 @@ impl Info {
     }
 
     /// Puts together what the headers say and what the pass collected.
-    pub(crate) fn new(trace: &Trace, decoder: &Decoder, facts: Facts, walk: Damage) -> Info {
+    fn new(trace: &Trace, decoder: &Decoder, facts: Facts, walk: Damage) -> Info {
         let contents = contents::contents(&facts.survey);
         let cpus = cpus(trace, facts.activity);
         let first = cpus.seen.iter().map(|c| c.first_ns).min();

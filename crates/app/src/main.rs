@@ -20,6 +20,7 @@ mod output;
 mod pass;
 mod processes;
 mod report;
+mod server;
 mod silence;
 mod stack_modules;
 mod stats;

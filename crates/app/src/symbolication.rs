@@ -1,6 +1,7 @@
 //! Functions of addresses, from PDBs that a symbol path leads to.
 
 use std::env;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use symbols::{Module, ModuleId, PdbId, Stores, SymbolPath, Symbolizer};
@@ -24,19 +25,34 @@ pub(crate) struct SymbolOptions {
 }
 
 impl SymbolOptions {
+    /// The same with a folder that is looked into first.
+    pub(crate) fn with_folder(&self, folder: &Path) -> SymbolOptions {
+        let given = self.text();
+        let folder = folder.display();
+        SymbolOptions {
+            symbols: Some(match given.is_empty() {
+                true => folder.to_string(),
+                false => format!("{folder};{given}"),
+            }),
+            allow_network: self.allow_network,
+        }
+    }
+
     /// Whether the symbol path makes sense.
-    #[cfg(feature = "sql")]
     pub(crate) fn check(&self) -> Result<(), Failure> {
         self.path().map(drop)
     }
 
-    /// The symbol path; an empty one if none is given.
-    fn path(&self) -> Result<SymbolPath, Failure> {
-        let text = match &self.symbols {
+    /// The symbol path as it is given; empty if none is.
+    fn text(&self) -> String {
+        match &self.symbols {
             Some(text) => text.clone(),
             None => env::var(VARIABLE).unwrap_or_default(),
-        };
-        let path = text.parse::<SymbolPath>().map_err(|error| {
+        }
+    }
+
+    fn path(&self) -> Result<SymbolPath, Failure> {
+        let path = self.text().parse::<SymbolPath>().map_err(|error| {
             let whence = self.symbols.as_ref().map_or(VARIABLE, |_| "--symbols");
             Failure::Input(format!("{whence}: {error}"))
         })?;

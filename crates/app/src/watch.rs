@@ -1,7 +1,7 @@
 //! What a user sees and does while something takes long: progress on stderr, and Ctrl-C.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -43,6 +43,32 @@ pub(crate) fn check() -> Result<(), Interrupted> {
     }
 }
 
+/// How far work is that somebody else asks about, from another thread.
+#[derive(Debug, Default)]
+pub(crate) struct Progress(Mutex<Option<Reached>>);
+
+/// How far a stretch of work is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reached {
+    /// What is done: a present participle.
+    pub(crate) what: &'static str,
+    /// Bytes done.
+    pub(crate) done: u64,
+    /// Bytes to be done.
+    pub(crate) of: u64,
+}
+
+impl Progress {
+    /// Where the work is; nothing if none is under way.
+    pub(crate) fn reached(&self) -> Option<Reached> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, reached: Option<Reached>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = reached;
+    }
+}
+
 /// Watches one stretch of work: how far it is, and whether it shall stop. Shared by its threads.
 pub(crate) struct Watch {
     what: &'static str,
@@ -51,6 +77,7 @@ pub(crate) struct Watch {
     bar: OnceLock<ProgressBar>,
     quiet: bool,
     in_percent: bool,
+    told: Option<Arc<Progress>>,
     done_bytes: std::sync::atomic::AtomicU64,
 }
 
@@ -64,6 +91,7 @@ impl Watch {
             bar: OnceLock::new(),
             quiet: false,
             in_percent: false,
+            told: None,
             done_bytes: 0.into(),
         }
     }
@@ -72,6 +100,12 @@ impl Watch {
     pub(crate) fn quiet(mut self) -> Watch {
         self.quiet = true;
         self
+    }
+
+    /// Tells somebody else about progress, and shows none.
+    pub(crate) fn told_to(mut self, progress: Arc<Progress>) -> Watch {
+        self.told = Some(progress);
+        self.quiet()
     }
 
     /// Shows percent instead of bytes: for work whose bytes nobody knows beforehand.
@@ -95,6 +129,13 @@ impl Watch {
     /// If the user wants the work to stop.
     pub(crate) fn reach(&self, done: u64) -> Result<(), Interrupted> {
         check()?;
+        if let Some(told) = &self.told {
+            told.note(Some(Reached {
+                what: self.what,
+                done: done.min(self.total_bytes),
+                of: self.total_bytes,
+            }));
+        }
         if !self.quiet && self.started.elapsed() > PATIENCE {
             self.bar
                 .get_or_init(|| self.new_bar())
@@ -125,6 +166,9 @@ impl Drop for Watch {
     fn drop(&mut self) {
         if let Some(bar) = self.bar.get() {
             bar.finish_and_clear();
+        }
+        if let Some(told) = &self.told {
+            told.note(None);
         }
     }
 }

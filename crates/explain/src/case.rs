@@ -1,23 +1,26 @@
 //! What theories are judged by.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use tables::{Cancelled, Identities, Options, Process, Store, StoreError, StoredTable, Table};
+use tables::{
+    Cancelled, Functions, Identities, Options, Process, Store, StoreError, StoredTable, Table,
+};
 
 use crate::theories::long_waits;
-use crate::{Finding, Survey};
+use crate::{Explanation, Finding, Survey};
 
 /// A trace to be explained.
 pub struct Case<'a> {
     store: &'a Store,
     /// Who and what the rows of tables speak of.
-    pub names: Identities,
+    pub names: Arc<Identities>,
     /// What the user wants to know above all.
     pub asked: Asked,
     /// What more than one theory needs.
-    pub survey: Survey,
-    functions: Option<&'a dyn Functions>,
+    pub survey: Arc<Survey>,
+    pub(crate) functions: Option<&'a dyn Functions>,
     /// Whether to go on, asked often.
     go_on: &'a (dyn Fn() -> bool + Sync),
 }
@@ -33,13 +36,6 @@ pub struct Asked {
     pub during: Option<Range<i64>>,
 }
 
-/// Names functions.
-pub trait Functions: Sync {
-    /// The function at an address within the image of that row, `ntoskrnl.exe!KeSetEvent+0x1f` as a
-    /// rule; the module and an offset if symbols are missing. Nothing if there is no such image.
-    fn name(&self, image_row: u32, address: u64) -> Option<String>;
-}
-
 impl<'a> Case<'a> {
     pub(crate) fn open(
         store: &'a Store,
@@ -47,17 +43,34 @@ impl<'a> Case<'a> {
         functions: Option<&'a dyn Functions>,
         go_on: &'a (dyn Fn() -> bool + Sync),
     ) -> Result<Case<'a>, StoreError> {
-        let names = Identities::read(store, Options::default())?;
+        let names = Arc::new(Identities::read(store, Options::default())?);
         let mut case = Case {
             store,
             names,
             asked,
-            survey: Survey::default(),
+            survey: Arc::default(),
             functions,
             go_on,
         };
-        case.survey = Survey::read(&case)?;
+        case.survey = Arc::new(Survey::read(&case)?);
         Ok(case)
+    }
+
+    /// A trace about which all of this is known from having explained it before.
+    pub(crate) fn of(
+        store: &'a Store,
+        known: &Explanation,
+        functions: Option<&'a dyn Functions>,
+        go_on: &'a (dyn Fn() -> bool + Sync),
+    ) -> Case<'a> {
+        Case {
+            store,
+            names: Arc::clone(&known.names),
+            asked: Asked::default(),
+            survey: Arc::clone(&known.survey),
+            functions,
+            go_on,
+        }
     }
 
     /// The trace itself.

@@ -3,15 +3,14 @@
 use std::cmp::Reverse;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde::Serialize;
-use tables::{Identities, Options, Store, StoreError, Table};
+use tables::{Functions, Identities, Options, Store, StoreError, Table};
 
 use crate::theories::{THEORIES, capture};
-use crate::{
-    Asked, Case, Finding, Functions, Judgement, Outcome, Severity, Survey, Theory, Verdict,
-};
+use crate::{Asked, Case, Finding, Judgement, Outcome, Severity, Survey, Theory, Verdict};
 
 /// What is to be said of a trace.
 #[derive(Debug, Serialize)]
@@ -25,10 +24,10 @@ pub struct Explanation {
     pub theories: Vec<Verdict>,
     /// What the theories were judged by.
     #[serde(skip)]
-    pub survey: Survey,
+    pub survey: Arc<Survey>,
     /// Who and what the survey speaks of.
     #[serde(skip)]
-    pub names: Identities,
+    pub names: Arc<Identities>,
 }
 
 /// What an explanation comes to where it has neither problems nor warnings.
@@ -96,8 +95,8 @@ impl Explanation {
             span: 0..0,
             findings: Vec::new(),
             theories: THEORIES.iter().map(verdict).collect(),
-            survey: Survey::default(),
-            names: Identities::read(store, options)?,
+            survey: Arc::default(),
+            names: Arc::new(Identities::read(store, options)?),
         })
     }
 

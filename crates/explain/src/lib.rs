@@ -25,7 +25,7 @@ mod theory;
 mod wording;
 
 pub use between_focus::between_focus;
-pub use case::{Asked, Case, Functions, is_called};
+pub use case::{Asked, Case, is_called};
 pub use engine::{Conclusion, Explanation, explain, tables};
 pub use evidence::{Column, Evidence, Unit, Value};
 pub use finding::{Finding, Judgement, Loss, Severity, Source, Verdict};
@@ -33,6 +33,7 @@ pub use survey::{
     CpuUse, Doubtful, InterruptUse, Load, Locked, ProcessUse, RankUse, RoutineUse, Spread, Survey,
     Wait, limit_ns,
 };
+pub use theories::story;
 pub use theory::{About, Outcome, Theory};
 pub(crate) use wording::{counted, listed};
 pub use wording::{duration, grouped, percent, size};

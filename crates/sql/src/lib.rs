@@ -41,4 +41,4 @@ pub use reference::reference;
 pub use session::{Batches, Query, Session, Settings};
 pub use statement::{Statement, parse};
 pub use traces::NamedTrace;
-pub use views::view_names;
+pub use views::{view_names, views};

@@ -55,7 +55,7 @@ impl Interval {
 }
 
 /// The trace's first and last nanosecond, as far as its headers and buffers tell.
-pub(crate) fn span_of(trace: &Trace) -> (i64, i64) {
+pub fn span_of(trace: &Trace) -> (i64, i64) {
     let ends = trace.segments().iter().filter_map(|segment| {
         let end = segment.header.as_ref()?.end?;
         let since = end.saturating_sub(segment.clock.origin_filetime());

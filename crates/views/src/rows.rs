@@ -87,6 +87,14 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// Gives each row, in order.
+    ///
+    /// # Errors
+    /// When it is cancelled.
+    pub fn each(&self, mut take: impl FnMut(usize)) -> Result<(), Cancelled> {
+        self.each_run(|run| run.for_each(&mut take))
+    }
+
     /// Gives runs of neighbouring rows, in order and each at most 64 k long.
     pub(crate) fn each_run(&self, mut take: impl FnMut(Range<usize>)) -> Result<(), Cancelled> {
         for start in self.range.clone().step_by(BLOCK) {

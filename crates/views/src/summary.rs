@@ -79,7 +79,7 @@ impl Summary {
     }
 
     /// Takes all values of another.
-    pub(crate) fn merge(&mut self, other: &Summary) {
+    pub fn merge(&mut self, other: &Summary) {
         self.count += other.count;
         self.sum += other.sum;
         self.min = self.min.min(other.min);

@@ -2,6 +2,7 @@
 
 mod cells;
 mod columnar;
+mod json;
 mod lines;
 mod table;
 
@@ -11,6 +12,7 @@ use std::path::Path;
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
 
+pub(crate) use json::{JsonColumn, json_rows};
 pub(crate) use table::Shown;
 
 /// A format of answers.

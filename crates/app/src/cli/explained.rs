@@ -1,22 +1,22 @@
-//! What `laglab explain` and `laglab report` tell of a trace, each in its way.
+//! What `laglab explain`, `laglab report` and the page tell of a trace, each in its way.
 
-use explain::{Asked, Explanation, Functions};
+use std::sync::Arc;
+
+use explain::{Asked, Explanation};
 use serde::Serialize;
-use tables::Table;
+use tables::{Functions, Table};
 
 use super::Failure;
 use super::open::TraceTables;
-use crate::info::{Facts, Info};
-use crate::metadata::MetadataFiles;
+use crate::info::Info;
 use crate::output::{duration, grouped};
-use crate::pass;
 use crate::symbolication::{SymbolOptions, Symbolication};
 use crate::watch::Watch;
 
 /// What a trace is, and why it lagged.
 #[derive(Serialize)]
 pub(crate) struct Explained {
-    pub(crate) info: Info,
+    pub(crate) info: Arc<Info>,
     pub(crate) explanation: Explanation,
     /// What there is if it is nothing but captured packets, in words.
     #[serde(skip)]
@@ -31,17 +31,22 @@ impl Explained {
         symbols: &SymbolOptions,
     ) -> Result<Explained, Failure> {
         let trace = tables.store.trace();
-        let watch = Watch::new("reading", trace.size_bytes());
-        let (facts, damage) = pass::collect::<Facts>(trace, &watch)?;
-        drop(watch);
-        let mut decoder = MetadataFiles::default().decoder()?;
-        crate::metadata::learn(&mut decoder, trace, facts.survey().metadata_buffers.clone());
-        let info = Info::new(trace, &decoder, facts, damage);
-        let identities = tables.identities()?;
-        let symbols = Symbolication::new(symbols, &identities.images)?;
-        let explanation = tables
-            .watched(|options| explain::explain(&tables.store, asked, Some(&symbols), options))?;
+        let info = Info::read(trace, &Watch::new("reading", trace.size_bytes()))?;
+        let symbols = Symbolication::new(symbols, &tables.identities()?.images)?;
+        let explained = Explained::known(tables, Arc::new(info), asked, &symbols)?;
         super::say_what_lacks_symbols(&symbols.missing());
+        Ok(explained)
+    }
+
+    /// The same of a trace of which all but why it lagged is known.
+    pub(crate) fn known(
+        tables: &TraceTables,
+        info: Arc<Info>,
+        asked: Asked,
+        symbols: &Symbolication,
+    ) -> Result<Explained, Failure> {
+        let explanation = tables
+            .watched(|options| explain::explain(&tables.store, asked, Some(symbols), options))?;
         let captured = captured(tables)?;
         Ok(Explained {
             info,

@@ -57,7 +57,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let tables = args.trace.open()?;
     tables.make(&html_report::tables())?;
     let explained = Explained::of(&tables, Asked::default(), &args.symbols)?;
-    let page = html_report::page(&tables, &explained, args.title.as_deref())?;
+    let page = html_report::page(&tables, &explained, args.title.as_deref(), &[])?;
     let Some(new) = new else {
         let mut out = output::for_programs();
         out.write_all(page.as_bytes())?;

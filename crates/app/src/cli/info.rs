@@ -4,10 +4,8 @@ use std::io::{self, Write};
 
 use super::Failure;
 use super::open::TraceFiles;
-use crate::info::{Facts, Info};
-use crate::metadata::MetadataFiles;
+use crate::info::Info;
 use crate::output::{self, Columns, Side, duration, grouped};
-use crate::pass;
 use crate::watch::Watch;
 
 /// Says what a trace is and what it can answer.
@@ -26,12 +24,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let trace = args.trace.open()?;
-    let info = {
-        let decoder = MetadataFiles::default().decoder()?;
-        let watch = Watch::new("reading", trace.size_bytes());
-        let (facts, damage) = pass::collect::<Facts>(&trace, &watch)?;
-        Info::new(&trace, &decoder, facts, damage)
-    };
+    let info = Info::read(&trace, &Watch::new("reading", trace.size_bytes()))?;
     if json {
         output::json(&info)?;
     } else {

@@ -11,6 +11,7 @@ mod html_report;
 mod info;
 mod new_file;
 mod open;
+mod open_page;
 mod report;
 mod simulate;
 #[cfg(feature = "sql")]
@@ -63,6 +64,8 @@ enum Command {
     /// Why it lagged, with charts: one HTML file to be sent or printed
     #[command(name = "report")]
     HtmlReport(html_report::Args),
+    /// Traces in the browser: over time, as tables, as stacks, and why they lagged
+    Open(open_page::Args),
     /// What a trace is: system, session, clock, contents, what is missing, damage
     Info(info::Args),
     /// How many events and bytes of each kind
@@ -130,6 +133,7 @@ pub(crate) fn run() -> ExitCode {
     let outcome = match &cli.command {
         Command::Explain(args) => explain::run(args, cli.json),
         Command::HtmlReport(args) => html_report::run(args, cli.json),
+        Command::Open(args) => open_page::run(args, cli.json),
         Command::Info(args) => info::run(args, cli.json),
         Command::Stats(args) => stats::run(args, cli.json),
         Command::Events(args) => events::run(args, cli.json),

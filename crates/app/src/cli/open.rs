@@ -1,13 +1,13 @@
 //! Opening the traces that a command is given.
 
 use std::path::{Path, PathBuf};
-use std::sync::Once;
+use std::sync::{Arc, Once};
 
 use etl::{OpenError, Trace};
 use tables::{Cache, Identities, Options, Store, StoreError, StoredTable, Table};
 
 use super::{Failure, cache, say};
-use crate::watch::Watch;
+use crate::watch::{Progress, Watch};
 
 /// The traces a command reads.
 #[derive(clap::Args, Clone, Debug)]
@@ -52,7 +52,6 @@ pub(crate) struct TabledTrace {
 
 impl TabledTrace {
     /// The trace that the files make together.
-    #[cfg(feature = "sql")]
     pub(crate) fn new(files: &[PathBuf], no_cache: bool) -> TabledTrace {
         TabledTrace {
             files: TraceFiles {
@@ -69,8 +68,9 @@ impl TabledTrace {
             false => cache::chosen()?,
         };
         Ok(TraceTables {
-            store: Store::open(&self.files.paths, cache)?,
+            store: Arc::new(Store::open(&self.files.paths, cache)?),
             warned: Once::new(),
+            progress: None,
         })
     }
 
@@ -88,11 +88,21 @@ impl TabledTrace {
 
 /// The tables of a trace, made with progress on stderr and until Ctrl-C.
 pub(crate) struct TraceTables {
-    pub(crate) store: Store,
+    pub(crate) store: Arc<Store>,
     warned: Once,
+    /// Who is told of progress instead of stderr.
+    progress: Option<Arc<Progress>>,
 }
 
 impl TraceTables {
+    /// The same, whose progress is for others than those who read stderr.
+    pub(crate) fn with_progress(self, progress: Arc<Progress>) -> TraceTables {
+        TraceTables {
+            progress: Some(progress),
+            ..self
+        }
+    }
+
     /// Makes the tables that are not there yet, together.
     pub(crate) fn make(&self, wanted: &[Table]) -> Result<(), Failure> {
         self.watched(|options| self.store.make(wanted, options))
@@ -114,6 +124,10 @@ impl TraceTables {
         make: impl FnOnce(Options<'_>) -> Result<T, StoreError>,
     ) -> Result<T, Failure> {
         let watch = Watch::new("building tables", self.store.trace().size_bytes());
+        let watch = match &self.progress {
+            Some(progress) => watch.told_to(Arc::clone(progress)),
+            None => watch,
+        };
         let progress = |done: u64| watch.reach(done).is_ok();
         let options = Options {
             progress: &progress,
@@ -147,5 +161,34 @@ pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
     match (one.canonicalize(), other.canonicalize()) {
         (Ok(one), Ok(other)) => one == other,
         _ => false,
+    }
+}
+
+/// A name for each trace: that of its first file, with its folders where files have the same.
+pub(super) fn names(traces: &[&[PathBuf]]) -> Vec<String> {
+    let files: Vec<&Path> = traces.iter().map(|files| files[0].as_path()).collect();
+    let short = |path: &Path| {
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        name.to_string_lossy().into_owned()
+    };
+    let is_unique = |name: &str| files.iter().filter(|file| short(file) == name).count() == 1;
+    files
+        .iter()
+        .map(|file| Some(short(file)).filter(|name| is_unique(name)))
+        .zip(&files)
+        .map(|(name, file)| name.unwrap_or_else(|| file.to_string_lossy().into_owned()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn traces_are_named_by_their_files() {
+        let paths: Vec<PathBuf> = ["x/a.etl", "y/a.etl", "y/b.etl"].map(PathBuf::from).into();
+        let groups: Vec<&[PathBuf]> = paths.chunks(1).collect();
+        assert_eq!(names(&groups), ["x/a.etl", "y/a.etl", "b.etl"]);
+        assert_eq!(names(&[&paths]), ["a.etl"]);
     }
 }

@@ -129,6 +129,24 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     Ok(say(&report)?)
 }
 
+/// Whether a scenario of that name ships.
+pub(super) fn is_shipped(name: &str) -> bool {
+    shipped::text(name).is_some()
+}
+
+/// Simulates a shipped scenario, or a file's, into a folder: gives the trace, and the symbol store
+/// with its modules' PDBs.
+pub(super) fn into_folder(name: &str, folder: &Path) -> Result<(PathBuf, PathBuf), Failure> {
+    let scenario = read(name, &text(name)?, &[])?;
+    let trace = folder.join(format!("{}.etl", scenario.name()));
+    let new = NewFile::create(&trace)?;
+    let truth = write(&scenario, None, &trace, &new)?;
+    new.finish()?;
+    let store = folder.join("symbols");
+    write_symbols(&truth.modules, &store)?;
+    Ok((trace, store))
+}
+
 /// A shipped scenario's text, or a file's.
 fn text(name: &str) -> Result<String, Failure> {
     if let Some(text) = shipped::text(name) {

@@ -10,12 +10,14 @@ mod figures;
 mod findings;
 mod histograms;
 mod usage;
+mod views;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::cli::{Explained, Failure, TraceTables};
 use crate::output::{Printable, duration, grouped, size};
 use charts::Charts;
+pub(crate) use views::ShownView;
 
 const UPLOT_CSS: &str = include_str!("../../assets/uplot/uPlot.min.css");
 const UPLOT_JS: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
@@ -31,7 +33,8 @@ pub(crate) fn tables() -> Vec<tables::Table> {
     tables
 }
 
-/// The page. Without a title of the user's it is headed by the names of the trace's files.
+/// The page, with what was on screen. Without a title of the user's it is headed by the names of the
+/// trace's files.
 ///
 /// # Errors
 /// If a table cannot be read, or the user stopped it.
@@ -39,6 +42,7 @@ pub(crate) fn page(
     trace: &TraceTables,
     explained: &Explained,
     title: Option<&str>,
+    views: &[ShownView],
 ) -> Result<String, Failure> {
     let charts = Charts::read(trace, explained)?;
     let data = serde_json::to_string(&charts).map_err(std::io::Error::from)?;
@@ -67,6 +71,7 @@ pub(crate) fn page(
             body {
                 (header(explained, &title))
                 main {
+                    (views::section(views))
                     section id="findings" {
                         h2 { "Findings" }
                         (findings::cards(&explained.explanation))

@@ -80,7 +80,7 @@ impl Wait {
         self.start_ns.saturating_sub(self.ready_ns)..self.start_ns
     }
 
-    fn read(runs: &CpuRunsView<'_>, row: usize, ready_ns: i64) -> Wait {
+    pub(crate) fn read(runs: &CpuRunsView<'_>, row: usize, ready_ns: i64) -> Wait {
         Wait {
             ready_ns,
             start_ns: runs.start_ns[row],

@@ -60,8 +60,8 @@ pub struct Survey {
     pub has_ready_events: bool,
 }
 
-/// The columns that are read.
-const COLUMNS: [&str; 31] = [
+/// The columns that are read; a [`Wait`] is made of them.
+pub(crate) const COLUMNS: [&str; 31] = [
     "start_ns",
     "end_ns",
     "cpu_ns",

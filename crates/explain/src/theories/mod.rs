@@ -18,6 +18,7 @@ mod suspension;
 mod timers;
 
 use crate::Theory;
+pub use long_waits::story;
 
 /// All theories.
 pub(crate) static THEORIES: &[&dyn Theory] = &[

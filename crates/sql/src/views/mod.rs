@@ -53,6 +53,11 @@ impl View {
     }
 }
 
+/// All views: their names, and what they are.
+pub fn views() -> impl Iterator<Item = (&'static str, String)> {
+    VIEWS.iter().map(|view| (view.name, view.prose()))
+}
+
 /// The names of all views.
 pub fn view_names() -> impl Iterator<Item = &'static str> {
     VIEWS.iter().map(|view| view.name)

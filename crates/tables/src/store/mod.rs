@@ -108,6 +108,19 @@ impl Store {
         Ok(StoredTable::new(self.0.clone(), file))
     }
 
+    /// A table, if it was made already, by this process or another; nothing while tables are being
+    /// made.
+    ///
+    /// # Errors
+    /// If a file of the trace cannot be read.
+    pub fn made(&self, table: Table) -> Result<Option<StoredTable>, StoreError> {
+        let file = match self.0.opened(table) {
+            Some(file) => Some(file),
+            None => self.0.found(table)?,
+        };
+        Ok(file.map(|file| StoredTable::new(self.0.clone(), file)))
+    }
+
     /// Events that the tables asked for so far lack because their payloads could not be read.
     pub fn unreadable(&self) -> Vec<Unreadable> {
         let open = lock(&self.0.open);
@@ -154,6 +167,19 @@ impl Shared {
         }
         shelf.note_use();
         Ok(())
+    }
+
+    /// Looks for a table among those that were kept.
+    fn found(&self, table: Table) -> Result<Option<Arc<ShelvedFile>>, StoreError> {
+        let Ok(mut shelf) = self.shelf.try_lock() else {
+            return Ok(None);
+        };
+        let shelf = self.shelf(&mut shelf, Options::default())?;
+        let found = shelf.find(table).map(Arc::new);
+        if let Some(file) = &found {
+            lock(&self.open).insert(table, file.clone());
+        }
+        Ok(found)
     }
 
     /// Makes a table again whose file was found damaged, unless somebody did so already.

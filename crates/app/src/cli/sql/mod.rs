@@ -13,7 +13,7 @@ use tables::{Options, Store};
 
 use super::Failure;
 use super::new_file::NewFile;
-use super::open::TabledTrace;
+use super::open::{TabledTrace, names};
 use super::say;
 use crate::answer::{Format, Shown};
 use crate::moment::Moment;
@@ -163,10 +163,7 @@ fn open(args: &Args, paths: &[PathBuf]) -> Result<Vec<NamedTrace>, Failure> {
                 super::SEVERAL_SYSTEMS
             ));
         }
-        traces.push(NamedTrace {
-            name,
-            store: Arc::new(store),
-        });
+        traces.push(NamedTrace { name, store });
     }
     Ok(traces)
 }
@@ -203,22 +200,6 @@ fn session(
             symbols: Some(Arc::<TraceSymbols>::clone(symbols)),
         },
     )?)
-}
-
-/// A name for each trace: that of its first file, with its folders where files have the same.
-fn names(groups: &[&[PathBuf]]) -> Vec<String> {
-    let files: Vec<&Path> = groups.iter().map(|group| group[0].as_path()).collect();
-    let short = |path: &Path| {
-        let name = path.file_name().unwrap_or(path.as_os_str());
-        name.to_string_lossy().into_owned()
-    };
-    let is_unique = |name: &str| files.iter().filter(|file| short(file) == name).count() == 1;
-    files
-        .iter()
-        .map(|file| Some(short(file)).filter(|name| is_unique(name)))
-        .zip(&files)
-        .map(|(name, file)| name.unwrap_or_else(|| file.to_string_lossy().into_owned()))
-        .collect()
 }
 
 /// Answers statements, one after the other.
@@ -355,13 +336,5 @@ mod tests {
         assert_eq!((files.len(), query), (2, None));
         let (files, query) = split(&inputs(&["my trace.etl"]), false);
         assert_eq!((files.len(), query), (1, None));
-    }
-
-    #[test]
-    fn traces_are_named_by_their_files() {
-        let paths: Vec<PathBuf> = ["x/a.etl", "y/a.etl", "y/b.etl"].map(PathBuf::from).into();
-        let groups: Vec<&[PathBuf]> = paths.chunks(1).collect();
-        assert_eq!(names(&groups), ["x/a.etl", "y/a.etl", "b.etl"]);
-        assert_eq!(names(&[&paths]), ["a.etl"]);
     }
 }

@@ -8,6 +8,7 @@ mod path;
 mod readier;
 mod silence;
 mod still_waiting;
+pub mod story;
 mod waiter;
 mod weigh;
 mod words;
@@ -186,11 +187,12 @@ impl Argued {
     }
 }
 
-fn found(
+/// Weighs what kept threads from running; the worst waits come first.
+fn argue(
     case: &Case<'_>,
     mut waiters: Vec<Waiter>,
     at_end: Vec<Option<Evidence>>,
-) -> Result<Vec<Finding>, StoreError> {
+) -> Result<(Vec<Argued>, Holders), StoreError> {
     waiter::look_up(case, &mut waiters)?;
     let windows: Vec<Range<i64>> = waiters
         .iter()
@@ -210,6 +212,15 @@ fn found(
         });
     }
     argued.sort_by_key(|a| Reverse((a.lost_ns(), a.waiter.ready_ns())));
+    Ok((argued, holders))
+}
+
+fn found(
+    case: &Case<'_>,
+    waiters: Vec<Waiter>,
+    at_end: Vec<Option<Evidence>>,
+) -> Result<Vec<Finding>, StoreError> {
+    let (argued, holders) = argue(case, waiters, at_end)?;
     // Waits of one process for one cause are one finding; those not over have their own rows.
     let mut groups: Vec<Vec<Argued>> = Vec::new();
     for one in argued {

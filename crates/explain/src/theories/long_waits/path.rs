@@ -20,24 +20,24 @@ pub(super) struct Leg {
 pub(super) struct Run {
     pub(super) start_ns: i64,
     end_ns: i64,
-    cpu: u16,
+    pub(super) cpu: u16,
     pub(super) thread_id: u32,
-    thread_row: Option<u32>,
+    pub(super) thread_row: Option<u32>,
     pub(super) process_id: Option<u32>,
     pub(super) process_row: Option<u32>,
-    previous_out_ns: Option<i64>,
+    pub(super) previous_out_ns: Option<i64>,
     ready_ns: i64,
     waits_ns: Option<i64>,
     readying_thread_id: Option<u32>,
     readying_thread_row: Option<u32>,
     readying_process_row: Option<u32>,
     readied_by_dpc: Option<bool>,
-    previous_wait_reason: Option<u8>,
+    pub(super) previous_wait_reason: Option<u8>,
 }
 
 impl Run {
     /// Since when the thread was ready for it.
-    fn since_ns(&self) -> i64 {
+    pub(super) fn since_ns(&self) -> i64 {
         self.start_ns.saturating_sub(self.ready_ns)
     }
 
@@ -79,9 +79,11 @@ impl Leg {
 
 /// A thread, by its row in `threads` if that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Thread {
-    pub(super) id: u32,
-    pub(super) row: Option<u32>,
+pub struct Thread {
+    /// Its id, which others may have had before and after it.
+    pub id: u32,
+    /// Its row in `threads`.
+    pub row: Option<u32>,
 }
 
 impl Thread {
@@ -201,8 +203,30 @@ impl<'c> Runs<'c> {
         Ok(None)
     }
 
+    /// Chunk and row of the thread's first run that ends after a moment.
+    pub(super) fn next_after(
+        &mut self,
+        thread: Thread,
+        at: i64,
+    ) -> Result<Option<(usize, usize)>, StoreError> {
+        for chunk in self.table.chunks_within(at..i64::MAX) {
+            let batch = self.chunk(chunk)?;
+            let view = CpuRunsView::new(batch)?;
+            let first = view.end_ns.partition_point(|end| *end <= at);
+            let row = (first..view.len()).find(|row| thread.is_of(&view, *row));
+            if let Some(row) = row {
+                return Ok(Some((chunk, row)));
+            }
+        }
+        Ok(None)
+    }
+
     /// When the thread's last run ended that did so before.
-    fn last_end_before(&mut self, thread: Thread, at: i64) -> Result<Option<i64>, StoreError> {
+    pub(super) fn last_end_before(
+        &mut self,
+        thread: Thread,
+        at: i64,
+    ) -> Result<Option<i64>, StoreError> {
         for chunk in self.table.chunks_within(i64::MIN..at).rev() {
             let batch = self.chunk(chunk)?;
             let view = CpuRunsView::new(batch)?;

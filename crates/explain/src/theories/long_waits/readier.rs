@@ -27,7 +27,12 @@ pub(super) fn function(case: &Case<'_>, wait: &Wait) -> Result<Option<String>, S
 }
 
 /// The image at an address of the kernel, or of a process, at a moment.
-fn image(case: &Case<'_>, address: u64, process_id: Option<u32>, time: i64) -> Option<u32> {
+pub(super) fn image(
+    case: &Case<'_>,
+    address: u64,
+    process_id: Option<u32>,
+    time: i64,
+) -> Option<u32> {
     let images = &case.names.images;
     let holds = |row: usize| {
         let base = images.base_address[row];

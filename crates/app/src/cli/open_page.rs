@@ -1,0 +1,212 @@
+//! `laglab open`: traces in a page of the browser.
+
+use std::collections::HashMap;
+use std::env;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy;
+use serde::Serialize;
+use tempfile::TempDir;
+
+use super::open::{TabledTrace, names};
+use super::{Failure, say, simulate};
+use crate::output::{self, Printable};
+use crate::server::{ServedTrace, Server};
+use crate::symbolication::SymbolOptions;
+
+/// Names the folder of what the user set up.
+const FOLDER: &str = "LAGLAB_CONFIG";
+
+/// Shows traces in the browser: what happened over time, tables to group as you like, stacks, why it
+/// lagged. The page is served on this machine, to this user, until Ctrl-C.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    laglab open trace.etl\n  \
+    laglab open before.etl after.etl\n  \
+    laglab open kernel.etl user.etl --merge\n  \
+    laglab open rank-stall\n  \
+    laglab open trace.etl --no-browser --port 8080\n\n\
+    laglab simulate --list lists the scenarios.")]
+pub(super) struct Args {
+    /// Traces, side by side: .etl, .etl.zip, .diagsession, netsh's .cab, or the name of a scenario,
+    /// which is simulated
+    #[arg(value_name = "TRACE", required = true)]
+    traces: Vec<PathBuf>,
+    /// Take all files as one trace
+    #[arg(long)]
+    merge: bool,
+    /// Serve at this port of 127.0.0.1; 0 is any that is free
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    port: u16,
+    /// Only print the address
+    #[arg(long)]
+    no_browser: bool,
+    /// Make the tables anew, and keep none for the next question
+    #[arg(long)]
+    no_cache: bool,
+    #[command(flatten)]
+    symbols: SymbolOptions,
+}
+
+/// Where the traces can be looked at.
+#[derive(Serialize)]
+struct Opened<'o> {
+    address: &'o str,
+    traces: &'o [String],
+}
+
+pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
+    let simulated = Simulated::make(args)?;
+    let files: Vec<PathBuf> = args
+        .traces
+        .iter()
+        .map(|trace| simulated.file(trace))
+        .collect();
+    let groups: Vec<&[PathBuf]> = match args.merge {
+        true => vec![&files],
+        false => files.chunks(1).collect(),
+    };
+    let names = distinct(names(&groups));
+    let mut traces = Vec::new();
+    for (files, name) in groups.iter().zip(&names) {
+        let tables = TabledTrace::new(files, args.no_cache).open()?;
+        if !tables.store.trace().is_one_system() {
+            say(super::SEVERAL_SYSTEMS);
+        }
+        let symbols = simulated.symbols(files, &args.symbols);
+        symbols.check()?;
+        traces.push(ServedTrace::new(name.clone(), tables, symbols));
+    }
+    let server = Server::bind(args.port, traces, presets_file())?;
+    let address = server.address();
+    if json {
+        let (address, traces) = (address.as_str(), names.as_slice());
+        output::json(&Opened { address, traces })?;
+    } else {
+        let mut out = output::for_people();
+        for (name, files) in names.iter().zip(&groups) {
+            let simulated = if simulated.is_among(files) {
+                ", simulated"
+            } else {
+                ""
+            };
+            writeln!(out, "{}{simulated}", Printable(name))?;
+        }
+        writeln!(
+            out,
+            "{address}\nCtrl-C ends it. Whoever has the address can read the traces."
+        )?;
+        out.flush()?;
+    }
+    if !args.no_browser
+        && let Err(error) = open::that_detached(&address)
+    {
+        say(&format!(
+            "no browser could be started: {error}; open the address in one"
+        ));
+    }
+    server.run()
+}
+
+/// Traces of scenarios that were named instead of files; they go when this is dropped.
+#[derive(Default)]
+struct Simulated {
+    folder: Option<TempDir>,
+    /// By the scenario's name, its trace and the symbols of its modules.
+    traces: HashMap<PathBuf, (PathBuf, PathBuf)>,
+}
+
+impl Simulated {
+    /// Simulates each scenario that is named, unless a file has its name.
+    fn make(args: &Args) -> Result<Simulated, Failure> {
+        let mut simulated = Simulated::default();
+        for given in &args.traces {
+            let is_scenario = |name: &&str| simulate::is_shipped(name) && !given.exists();
+            let Some(name) = given.to_str().filter(is_scenario) else {
+                if !given.exists() && given.extension().is_none() {
+                    let message = "there is neither a file nor a scenario of that name; laglab \
+                                   simulate --list lists the scenarios";
+                    return Err(Failure::input(given, message));
+                }
+                continue;
+            };
+            if simulated.traces.contains_key(given) {
+                continue;
+            }
+            let folder = match &simulated.folder {
+                Some(folder) => folder,
+                None => simulated.folder.insert(
+                    tempfile::Builder::new()
+                        .prefix("laglab-")
+                        .tempdir()
+                        .map_err(|error| Failure::input(&env::temp_dir(), error))?,
+                ),
+            };
+            let folder = folder.path().join(name);
+            std::fs::create_dir_all(&folder).map_err(|error| Failure::input(&folder, error))?;
+            let made = simulate::into_folder(name, &folder)?;
+            simulated.traces.insert(given.clone(), made);
+        }
+        Ok(simulated)
+    }
+
+    /// The file of a trace that was given.
+    fn file(&self, given: &Path) -> PathBuf {
+        let made = self.traces.get(given);
+        made.map_or_else(|| given.to_owned(), |(trace, _)| trace.clone())
+    }
+
+    fn symbol_store(&self, file: &Path) -> Option<&Path> {
+        let mut made = self.traces.values();
+        let (_, symbols) = made.find(|(trace, _)| trace == file)?;
+        Some(symbols)
+    }
+
+    fn is_among(&self, files: &[PathBuf]) -> bool {
+        files.iter().any(|file| self.symbol_store(file).is_some())
+    }
+
+    /// Where functions of a trace's modules are found.
+    fn symbols(&self, files: &[PathBuf], given: &SymbolOptions) -> SymbolOptions {
+        let stores = files.iter().filter_map(|file| self.symbol_store(file));
+        stores.fold(given.clone(), |options, store| options.with_folder(store))
+    }
+}
+
+/// The names, with a number where two are alike.
+fn distinct(names: Vec<String>) -> Vec<String> {
+    let mut distinct: Vec<String> = Vec::new();
+    for name in names {
+        let numbered = (2..).map(|number| format!("{name} ({number})"));
+        let free = std::iter::once(name.clone())
+            .chain(numbered)
+            .find(|name| !distinct.contains(name));
+        distinct.extend(free);
+    }
+    distinct
+}
+
+/// Where the user's presets are: as the environment says, else where the platform keeps what users
+/// set up.
+fn presets_file() -> Option<PathBuf> {
+    let folder = match env::var_os(FOLDER).filter(|folder| !folder.is_empty()) {
+        Some(folder) => PathBuf::from(folder),
+        None => {
+            let places = etcetera::base_strategy::choose_native_strategy().ok()?;
+            places.config_dir().join("laglab")
+        }
+    };
+    Some(folder.join("presets.json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn traces_of_one_name_are_numbered() {
+        let names = ["a", "b", "a", "a"].map(str::to_owned);
+        assert_eq!(distinct(names.into()), ["a", "b", "a (2)", "a (3)"]);
+    }
+}

@@ -1,0 +1,291 @@
+//! A trace that is looked at, and what was found out about it so far.
+
+use std::sync::Arc;
+
+use explain::Asked;
+use explain::story::{self, Story, Thread};
+use explore::{Explorer, View};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tables::{Identities, Options};
+
+use super::lazily::Lazily;
+use super::work::Wanted;
+use super::{Refusal, evidence_views};
+use crate::cli::{Explained, SEVERAL_SYSTEMS, TraceTables};
+use crate::html_report::{self, ShownView};
+use crate::info::Info;
+use crate::symbolication::{SymbolOptions, Symbolication};
+use crate::watch::{Progress, Reached, Watch};
+
+/// Bytes of a trace that are read while the page waits: a tenth of a second.
+const QUICKLY_READ: u64 = 256 << 20;
+
+/// Views that are shown in a report.
+const MOST_VIEWS: usize = 32;
+
+/// A trace that is looked at.
+pub(crate) struct ServedTrace {
+    name: String,
+    tables: TraceTables,
+    symbol_options: SymbolOptions,
+    /// How far the work is that others wait for.
+    progress: Arc<Progress>,
+    info: Lazily<Info>,
+    names: Lazily<Identities>,
+    symbols: Lazily<Symbolication>,
+    explorer: Lazily<Explorer>,
+    explained: Lazily<Explained>,
+    findings: Lazily<Value>,
+}
+
+/// What is said of a trace before anything of it is looked at.
+#[derive(Serialize)]
+pub(super) struct TraceFacts {
+    id: usize,
+    name: String,
+    files: Vec<String>,
+    /// A model of Windows made it; no machine was recorded.
+    simulated: bool,
+    windows: String,
+    machine: Option<String>,
+    cpu: Option<String>,
+    cpus: Option<u32>,
+    start_utc: Option<String>,
+    /// From the first to the last event; while those are not read, as long as the session lasted.
+    duration_ns: Option<i64>,
+    /// From when to when that was.
+    range: Option<[i64; 2]>,
+    events: Option<u64>,
+    size_bytes: u64,
+    /// What to know before trusting what is shown.
+    warnings: Vec<String>,
+    /// Events were read. Until then only what headers say is known.
+    complete: bool,
+}
+
+/// A moment of a thread.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Moment {
+    /// Row of the thread in `threads`.
+    #[serde(default)]
+    thread_row: Option<u32>,
+    /// Its id, where its row is not known.
+    #[serde(default)]
+    thread_id: Option<u32>,
+    /// When, in nanoseconds since the trace's start.
+    at_ns: i64,
+}
+
+impl ServedTrace {
+    /// A trace under that name.
+    pub(crate) fn new(
+        name: String,
+        tables: TraceTables,
+        symbol_options: SymbolOptions,
+    ) -> ServedTrace {
+        let progress = Arc::<Progress>::default();
+        ServedTrace {
+            name,
+            tables: tables.with_progress(Arc::clone(&progress)),
+            symbol_options,
+            progress,
+            info: Lazily::new(),
+            names: Lazily::new(),
+            symbols: Lazily::new(),
+            explorer: Lazily::new(),
+            explained: Lazily::new(),
+            findings: Lazily::new(),
+        }
+    }
+
+    /// Makes what is sure to be asked for, what graphs show first; what goes wrong is told to those who
+    /// ask.
+    pub(super) fn prepare(&self) {
+        let _ = self.tables.make(&html_report::tables());
+        let _ = self.info();
+        let _ = self.findings();
+    }
+
+    /// How far the work is that others wait for, if there is any.
+    pub(super) fn reached(&self) -> Option<Reached> {
+        let of_views = || {
+            let progress = self.explorer.known()?.progress()?;
+            Some(Reached {
+                what: progress.phase,
+                done: progress.done,
+                of: progress.of,
+            })
+        };
+        self.progress.reached().or_else(of_views)
+    }
+
+    /// What `laglab info` says.
+    pub(super) fn info(&self) -> Result<Arc<Info>, Refusal> {
+        self.info.get(|| {
+            let trace = self.tables.store.trace();
+            let watch = Watch::new("reading", trace.size_bytes());
+            let watch = watch.told_to(Arc::clone(&self.progress));
+            Info::read(trace, &watch).map_err(|_| Refusal::unwanted())
+        })
+    }
+
+    pub(super) fn facts(&self, id: usize) -> Result<TraceFacts, Refusal> {
+        let trace = self.tables.store.trace();
+        let is_quick = trace.size_bytes() <= QUICKLY_READ || trace.header().is_none();
+        let read = match is_quick {
+            true => Some(self.info()?),
+            false => self.info.known(),
+        };
+        let complete = read.is_some();
+        let info = read.unwrap_or_else(|| Arc::new(Info::of_headers(trace)));
+        let system = &info.system;
+        let model = [&system.manufacturer, &system.model];
+        let model: Vec<&str> = model.into_iter().flatten().map(String::as_str).collect();
+        let machine = system.computer.clone();
+        let mut warnings = Vec::new();
+        if !info.one_system {
+            warnings.push(SEVERAL_SYSTEMS.to_owned());
+        }
+        if !info.damage.none {
+            warnings.extend(info.damage.sentences());
+        }
+        warnings.extend(self.tables.store.warning().map(str::to_owned));
+        let extent = &info.trace;
+        let lasted = info
+            .sessions
+            .iter()
+            .filter_map(|session| session.duration_ns);
+        let range = match complete {
+            true => extent.first_event_ns.zip(extent.last_event_ns),
+            false => lasted.max().map(|ns| (0, ns)),
+        };
+        Ok(TraceFacts {
+            id,
+            name: self.name.clone(),
+            files: extent.files.clone(),
+            simulated: info.is_simulated(),
+            windows: system.windows(),
+            machine: machine.or((!model.is_empty()).then(|| model.join(" "))),
+            cpu: system.cpu.clone(),
+            cpus: info.cpus.stated,
+            start_utc: extent.start.clone(),
+            duration_ns: range.map(|(first, last)| last.saturating_sub(first)),
+            range: range.map(|(first, last)| [first, last]),
+            events: complete.then_some(extent.events),
+            size_bytes: extent.size_bytes,
+            warnings,
+            complete,
+        })
+    }
+
+    fn names(&self) -> Result<Arc<Identities>, Refusal> {
+        self.names.get(|| Ok(self.tables.identities()?))
+    }
+
+    /// Names of functions.
+    pub(super) fn symbols(&self) -> Result<Arc<Symbolication>, Refusal> {
+        self.symbols.get(|| {
+            let images = &self.names()?.images;
+            Ok(Symbolication::new(&self.symbol_options, images)?)
+        })
+    }
+
+    /// Who answers what a view asks.
+    pub(super) fn explorer(&self) -> Result<Arc<Explorer>, Refusal> {
+        self.explorer.get(|| {
+            let store = Arc::clone(&self.tables.store);
+            let functions = self.symbols()?;
+            Ok(Explorer::new(
+                store,
+                Some(functions),
+                Explorer::MEMORY_BYTES,
+            ))
+        })
+    }
+
+    /// Why it lagged.
+    fn explained(&self) -> Result<Arc<Explained>, Refusal> {
+        self.explained.get(|| {
+            let (info, symbols) = (self.info()?, self.symbols()?);
+            Ok(Explained::known(
+                &self.tables,
+                info,
+                Asked::default(),
+                &symbols,
+            )?)
+        })
+    }
+
+    /// Why it lagged, as `laglab explain --json` says it, with views of the evidence.
+    pub(super) fn findings(&self) -> Result<Arc<Value>, Refusal> {
+        self.findings.get(|| {
+            let explained = self.explained()?;
+            let findings = serde_json::to_value(&explained.explanation);
+            let mut findings = findings.map_err(|error| Refusal::failed(error.to_string()))?;
+            evidence_views::add(&mut findings, &self.explorer()?.tables()?);
+            Ok(findings)
+        })
+    }
+
+    /// What a thread did at a moment, and why.
+    pub(super) fn wait(&self, moment: Moment, wanted: &Wanted) -> Result<Story, Refusal> {
+        let explained = self.explained()?;
+        let symbols = self.symbols()?;
+        let progress = |_| wanted.still();
+        let options = Options {
+            progress: &progress,
+        };
+        let Some(id) = (match moment.thread_row {
+            Some(row) => explained.explanation.names.thread_id(row),
+            None => moment.thread_id,
+        }) else {
+            return Err(Refusal::bad(
+                "no thread is named: give `thread_row` or `thread_id` of one in `threads`",
+            ));
+        };
+        let thread = Thread {
+            id,
+            row: moment.thread_row,
+        };
+        let known = &explained.explanation;
+        let store = &self.tables.store;
+        let story = story::tell(store, known, thread, moment.at_ns, Some(&*symbols), options)?;
+        story.ok_or_else(|| {
+            Refusal::not_found(format!(
+                "no run of thread {id} is known at that time or later: the trace may lack its \
+                 context switches"
+            ))
+        })
+    }
+
+    /// The report of the trace, as `laglab report` writes it, with what is on screen.
+    pub(super) fn report(
+        &self,
+        title: Option<&str>,
+        views: &[View],
+        wanted: &Wanted,
+    ) -> Result<String, Refusal> {
+        if views.len() > MOST_VIEWS {
+            return Err(Refusal::bad(format!(
+                "a report shows at most {MOST_VIEWS} views; close some"
+            )));
+        }
+        let explorer = self.explorer()?;
+        let views = views
+            .iter()
+            .map(|view| ShownView::ask(&explorer, view, wanted.cancelled()));
+        let views = views.collect::<Result<Vec<ShownView>, _>>()?;
+        let explained = self.explained()?;
+        Ok(html_report::page(&self.tables, &explained, title, &views)?)
+    }
+
+    #[cfg(feature = "sql")]
+    pub(super) fn as_named(&self) -> sql::NamedTrace {
+        sql::NamedTrace {
+            name: self.name.clone(),
+            store: Arc::clone(&self.tables.store),
+        }
+    }
+}

@@ -1,0 +1,622 @@
+//! `laglab open`: who is answered, and with what.
+
+mod program;
+mod served;
+mod simulated;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use served::Served;
+use simulated::Simulated;
+
+/// What must be on every answer, and what it must hold.
+const HEADERS: [(&str, &str); 6] = [
+    (
+        "content-security-policy",
+        "default-src 'none'; script-src 'self'",
+    ),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cache-control", "no-store"),
+];
+
+/// A small real trace.
+const REAL: &str = "filtrace__etw.etl";
+
+#[test]
+fn only_the_page_in_this_machines_browser_is_answered() {
+    let served = Served::open(&[REAL]);
+    let page = served.path("");
+    let port = served.port;
+    let foreign = format!("evil.example:{port}");
+    let other_port = format!("http://127.0.0.1:{}", port.wrapping_add(1));
+    let localhost = format!("localhost:{port}");
+    let session = served.path("api/session");
+    let guessed = format!("/{}/api/session", "0".repeat(32));
+    for (method, path, headers, status) in [
+        ("GET", page.as_str(), &[][..], 200),
+        ("GET", &session, &[("Host", localhost.as_str())], 200),
+        ("GET", &session, &[("Sec-Fetch-Site", "same-origin")], 200),
+        ("GET", &session, &[("Sec-Fetch-Site", "none")], 200),
+        // Another name for this machine, as a page of another site gets by rebinding its own.
+        ("GET", &session, &[("Host", foreign.as_str())], 421),
+        ("GET", &session, &[("Host", "127.0.0.1")], 421),
+        ("GET", &session, &[("Host", "")], 421),
+        // Pages of other sites, also of this machine.
+        ("GET", &session, &[("Origin", "http://evil.example")], 403),
+        ("GET", &session, &[("Origin", "null")], 403),
+        ("GET", &session, &[("Origin", other_port.as_str())], 403),
+        ("GET", &session, &[("Sec-Fetch-Site", "cross-site")], 403),
+        ("GET", &session, &[("Sec-Fetch-Site", "same-site")], 403),
+        ("GET", &page, &[("Sec-Fetch-Site", "cross-site")], 403),
+        // Who does not know the secret.
+        ("GET", "/", &[], 404),
+        ("GET", "/api/session", &[], 404),
+        ("GET", &guessed, &[], 404),
+        ("PUT", "/", &[], 404),
+        // What nobody asks.
+        ("PUT", &session, &[], 405),
+        ("DELETE", &session, &[], 405),
+        ("OPTIONS", &session, &[], 405),
+        ("TRACE", &session, &[], 405),
+        (
+            "POST",
+            &session,
+            &[("Content-Type", "application/json")],
+            405,
+        ),
+        ("POST", &session, &[("Content-Type", "text/plain")], 415),
+        ("POST", &session, &[], 415),
+    ] {
+        let answer = served.send(method, path, headers, b"{}");
+        assert_eq!(answer.status, status, "{method} {path} {headers:?}");
+        for (name, held) in HEADERS {
+            let value = answer.header(name).unwrap_or_default();
+            assert!(value.starts_with(held), "{method} {path}: {name}: {value}");
+        }
+        if status != 200 && status != 404 {
+            let said = answer.json()["error"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned();
+            assert!(said.len() > 10, "{method} {path}: {said}");
+        }
+    }
+    let stranger = served.send("GET", &guessed, &[], b"");
+    assert_eq!(stranger.body, b"", "strangers learn nothing");
+}
+
+#[test]
+fn no_path_leads_out_of_the_page() {
+    let served = Served::open(&[REAL]);
+    for path in [
+        "../Cargo.toml",
+        "../../Cargo.toml",
+        "..%2f..%2fCargo.toml",
+        "%2e%2e/%2e%2e/Cargo.toml",
+        "assets/../../Cargo.toml",
+        "..\\..\\Cargo.toml",
+        "/etc/passwd",
+        "%2fetc%2fpasswd",
+        "index.html/../../Cargo.toml",
+        "index.html%00.js",
+        "C:/Windows/win.ini",
+        "api/traces/0/../../../Cargo.toml",
+        "api/traces/%2e%2e/info",
+        "api/traces/7/info",
+        "api/traces/-1/info",
+        "api/traces/18446744073709551616/info",
+        "api/nothing",
+    ] {
+        let answer = served.send("GET", &served.path(path), &[], b"");
+        assert_eq!(answer.status, 404, "{path}");
+        let body = String::from_utf8_lossy(&answer.body);
+        assert!(
+            !body.contains("[package]") && !body.contains("root:"),
+            "{path}: {body}"
+        );
+    }
+}
+
+#[test]
+fn hostile_questions_are_refused_and_the_next_is_answered() {
+    let served = Served::open(&[REAL]);
+    let deep = "[".repeat(100_000);
+    let columns = vec!["x"; 10_000];
+    let many = json!({"table": "cpu_runs", "columns": columns, "range": null, "filter": [],
+                      "sort": null, "offset": 0, "first": 10})
+    .to_string();
+    for (what, body) in [
+        ("timeline", ""),
+        ("timeline", "{"),
+        ("timeline", "null"),
+        ("timeline", "[]"),
+        ("timeline", "\u{0}"),
+        ("timeline", r#"{"table": "cpu_runs"}"#),
+        ("timeline", &deep),
+        ("pivot", r#"{"table": 1e999}"#),
+        ("rows", &many),
+        ("wait", r#"{"at_ns": 9223372036854775808}"#),
+        ("wait", r#"{"at_ns": 0}"#),
+        ("wait", r#"{"thread_row": 4294967295, "at_ns": 0}"#),
+        ("wait", r#"{"thread_id": 1, "at_ns": 0, "more": 1}"#),
+    ] {
+        let path = served.path(&format!("api/traces/0/{what}"));
+        let answer = served.post_text(&path, body.as_bytes());
+        assert_eq!(answer.status, 400, "{what} {:.60}", body);
+        let said = answer.json()["error"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        assert!(
+            said.len() > 10 && said.len() < 2000,
+            "{what} {body:.60}: {said:.200}"
+        );
+    }
+    let long = vec![b' '; (1 << 20) + 1];
+    let path = served.path("api/traces/0/timeline");
+    assert_eq!(served.post_text(&path, &long).status, 413);
+    // One that says less than it sends, and one that says more and goes away.
+    served.abandon(&path);
+    assert_eq!(served.get("api/session")["traces"][0]["id"], 0);
+}
+
+#[test]
+fn it_says_what_is_open() {
+    let stall = Simulated::new("rank-stall", &["--duration", "2s"]);
+    let served = Served::open(&[REAL, &stall.trace]);
+    let session = served.get("api/session");
+    assert_eq!(session["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(session["sql"], cfg!(feature = "sql"));
+    let [real, simulated] = session["traces"].as_array().unwrap().as_slice() else {
+        panic!("{session}");
+    };
+    assert_eq!((&real["id"], &simulated["id"]), (&json!(0), &json!(1)));
+    assert_eq!(
+        (&real["simulated"], &simulated["simulated"]),
+        (&json!(false), &json!(true))
+    );
+    // The log's header is an event, too.
+    let events = stall.truth["events"].as_u64().unwrap() + 1;
+    assert_eq!(simulated["events"], events);
+    // Facts that another reader established.
+    let traces = testdata::traces();
+    let (_, truth) = traces
+        .iter()
+        .find(|(name, _)| name.ends_with(REAL))
+        .unwrap();
+    assert_eq!(real["events"], truth["total_events"]);
+    let size = std::fs::metadata(testdata::path("etl").join(REAL))
+        .unwrap()
+        .len();
+    assert_eq!(real["size_bytes"], size);
+    assert_eq!(real["name"], REAL);
+    let info = program::json(&["info", REAL, "--json"]);
+    assert_eq!(served.get("api/traces/0/info"), info);
+}
+
+#[test]
+fn findings_are_those_of_explain_and_show_their_rows() {
+    let flood = Simulated::new("dpc-flood-no-teaming", &["--duration", "2s"]);
+    let served = Served::open(&[&flood.trace, "--symbols", &flood.symbols]);
+    let mut findings = served.get("api/traces/0/findings");
+    let mut views = 0;
+    let mut lists: Vec<&mut Value> = Vec::new();
+    let Value::Object(fields) = &mut findings else {
+        panic!("{findings}");
+    };
+    for (name, list) in fields.iter_mut() {
+        if name == "findings" || name == "theories" {
+            lists.extend(list.as_array_mut().unwrap());
+        }
+    }
+    while let Some(of) = lists.pop() {
+        let Value::Object(fields) = of else {
+            continue;
+        };
+        for (name, value) in fields.iter_mut() {
+            match name.as_str() {
+                "weighed" => lists.extend(value.as_array_mut().unwrap()),
+                "evidence" => {
+                    for evidence in value.as_array_mut().unwrap() {
+                        let view = evidence.as_object_mut().unwrap().remove("view").unwrap();
+                        views += usize::from(!view.is_null());
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(views > 0, "no evidence can be looked at");
+    let explain = [
+        "explain",
+        &flood.trace,
+        "--json",
+        "--symbols",
+        &flood.symbols,
+    ];
+    assert_eq!(findings, program::json(&explain)["explanation"]);
+}
+
+/// Routines are grouped by function as the simulation says that they ran.
+#[test]
+fn groups_are_what_really_happened() {
+    let usb = Simulated::new("usb-wdf01000", &["--duration", "200ms"]);
+    let mut expected: BTreeMap<String, u64> = BTreeMap::new();
+    for routine in usb.truth["windows"][0]["routines"].as_array().unwrap() {
+        if routine["cpu"].is_null() {
+            let name = routine["routine"].as_str().unwrap().to_owned();
+            *expected.entry(name).or_default() += routine["count"].as_u64().unwrap();
+        }
+    }
+    let served = Served::open(&[&usb.trace, "--symbols", &usb.symbols]);
+    let pivot = served.post(
+        "api/traces/0/pivot",
+        &json!({"table": "interrupts", "keys": ["function"], "path": [], "aggregates": ["rows"],
+                "range": null, "filter": [], "sort": {"by": "rows", "descending": true},
+                "offset": 0, "first": 1000, "search": null}),
+    );
+    let found: BTreeMap<String, u64> = pivot["groups"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|group| {
+            let label = group["label"].as_str().unwrap().to_owned();
+            (label, group["rows"].as_u64().unwrap())
+        })
+        .collect();
+    assert_eq!(found, expected);
+    let all: u64 = expected.values().sum();
+    assert_eq!(pivot["rows"], all);
+}
+
+/// The wait of the scenario's truth, asked about in the midst of it.
+#[test]
+fn a_wait_is_told_as_it_was() {
+    let stall = Simulated::new("rank-stall", &[]);
+    let served = Served::open(&[&stall.trace]);
+    let findings = served.get("api/traces/0/findings");
+    let longest = &findings["findings"][0];
+    assert_eq!(longest["theory"], "long-waits");
+    let row = &longest["evidence"][0]["rows"][0];
+    let columns = longest["evidence"][0]["columns"].as_array().unwrap();
+    let cell = |name: &str| {
+        let place = columns.iter().position(|column| column["name"] == name);
+        row[place.unwrap()].clone()
+    };
+    let (from, until) = (
+        cell("ready_from_ns").as_i64().unwrap(),
+        cell("start_ns").as_i64().unwrap(),
+    );
+    let at = from + (until - from) / 2;
+    let asked = json!({"thread_id": cell("thread_id"), "at_ns": at});
+    let story = served.post("api/traces/0/wait", &asked);
+    assert_eq!(story["kind"], "ready", "{story:#}");
+    assert_eq!(story["run"]["start_ns"], until);
+    assert_eq!(story["thread"]["id"], cell("thread_id"));
+    assert_eq!(story["findings"][0]["sentence"], longest["sentence"]);
+    let verdicts: BTreeMap<&str, &Value> = story["theories"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|verdict| (verdict["theory"].as_str().unwrap(), &verdict["judgement"]))
+        .collect();
+    assert_eq!(verdicts["better-rank"], "for");
+    assert_eq!(verdicts["higher-priority"], "against");
+    let kinds: Vec<&Value> = story["story"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|e| &e["kind"])
+        .collect();
+    assert_eq!(kinds.last(), Some(&&json!("ran")));
+    assert!(kinds.contains(&&json!("waited_behind")));
+    let times: Vec<i64> = story["story"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|e| e["at_ns"].as_i64().unwrap())
+        .collect();
+    assert!(times.is_sorted(), "{times:?}");
+    // The chain goes back without gaps, and each link can be asked about in turn.
+    let chain = story["chain"].as_array().unwrap();
+    assert!(!chain.is_empty());
+    for pair in chain.windows(2) {
+        assert_eq!(pair[1]["to_ns"], pair[0]["from_ns"]);
+    }
+    let running = served.post(
+        "api/traces/0/wait",
+        &json!({"thread_id": cell("thread_id"), "at_ns": until}),
+    );
+    assert_eq!(running["kind"], "running");
+}
+
+#[test]
+fn own_presets_are_kept_in_one_file() {
+    let served = Served::open(&[REAL]);
+    assert_eq!(served.get("api/presets"), json!([]));
+    let presets = json!([{"name": "<b>mine</b>", "view": {
+        "table": "cpu_runs", "columns": ["process", "|", "cpu_ns:sum"],
+        "graph": {"kind": "timeline"}, "range": null, "filter": [], "sort": null}}]);
+    served.post("api/presets", &presets);
+    assert_eq!(served.get("api/presets"), presets);
+    let file = served.config().join("presets.json");
+    let kept: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert_eq!(kept, presets);
+    // What is no preset changes nothing.
+    let path = served.path("api/presets");
+    for hostile in [
+        r#"[{"name": "x"}]"#,
+        r#"{"path": "/tmp/x"}"#,
+        r#"[{"name": "", "view": {}}]"#,
+    ] {
+        assert_eq!(
+            served.post_text(&path, hostile.as_bytes()).status,
+            400,
+            "{hostile}"
+        );
+    }
+    assert_eq!(served.get("api/presets"), presets);
+    std::fs::write(&file, "{").unwrap();
+    let damaged = served.send("GET", &path, &[], b"");
+    assert_eq!(damaged.status, 500);
+    assert!(
+        damaged.json()["error"]
+            .as_str()
+            .unwrap()
+            .contains("presets.json")
+    );
+}
+
+#[test]
+fn a_report_is_a_page_of_its_own() {
+    let served = Served::open(&[REAL]);
+    let hostile = "</script><script>x</script>";
+    let view = json!({"table": "cpu_runs", "columns": ["process", "|", "cpu_ns:sum", "rows"],
+        "graph": {"kind": "timeline", "measure": "time", "by": "process"},
+        "range": [0, 500_000_000], "filter": [{"column": "process", "is_not": [hostile]}]});
+    let body = json!({"trace": 0, "views": [&view], "title": "</title><script>x</script>"});
+    let path = served.path("api/report");
+    let report = served.post_text(&path, body.to_string().as_bytes());
+    assert_eq!(report.status, 200);
+    assert_eq!(
+        report.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    let html = String::from_utf8(report.body).unwrap();
+    assert!(html.contains("&lt;/title&gt;&lt;script&gt;"));
+    for shown in [
+        "On screen",
+        "<svg",
+        "From 0.000000 s to 0.500000 s",
+        "sum(cpu_ns)",
+    ] {
+        assert!(html.contains(shown), "{shown}");
+    }
+    assert!(!html.contains("<script>x"));
+    for views in [
+        json!([{"table": "none", "columns": []}]),
+        json!(vec![view; 33]),
+    ] {
+        let body = json!({"trace": 0, "views": views}).to_string();
+        assert_eq!(served.post_text(&path, body.as_bytes()).status, 400);
+    }
+}
+
+#[test]
+fn scenarios_are_opened_by_name() {
+    let mut served = Served::open(&["healthy"]);
+    assert!(
+        served.said.contains("healthy.etl, simulated"),
+        "{}",
+        served.said
+    );
+    let session = served.get("api/session");
+    assert_eq!(session["traces"][0]["simulated"], true);
+    let trace = session["traces"][0]["files"][0]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(served.get("api/progress")["done"].is_u64(), true);
+    #[cfg(unix)]
+    {
+        assert!(served.interrupt(), "Ctrl-C ends it well");
+        assert!(
+            !std::path::Path::new(&trace).exists(),
+            "{trace} is left behind"
+        );
+    }
+    let _ = (&mut served, trace);
+
+    let refused = program::laglab(&["open", "no-such-scenario", "--no-browser"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("neither a file nor a scenario"), "{said}");
+}
+
+#[test]
+fn a_port_that_is_taken_is_refused() {
+    let served = Served::open(&[REAL]);
+    let port = served.port.to_string();
+    let refused = program::laglab(&["open", REAL, "--no-browser", "--port", &port]);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        said.contains(&format!("port {port} of 127.0.0.1")),
+        "{said}"
+    );
+}
+
+/// Questions in SQL, and numbers of views against its.
+#[cfg(feature = "sql")]
+mod with_sql {
+    use super::*;
+
+    #[test]
+    fn answers_are_those_of_the_command() {
+        let served = Served::open(&[REAL]);
+        let query = "SELECT process(process_row) AS process, sum(cpu_ns) AS cpu_ns, NULL AS nothing \
+                     FROM cpu_runs GROUP BY 1 ORDER BY 2 DESC, 1";
+        let answer = served.post(
+            "api/sql",
+            &json!({"traces": [0], "query": query, "first": 3}),
+        );
+        assert_eq!(
+            answer["columns"][1],
+            json!({"name": "cpu_ns", "type": "Int64", "unit": "ns"})
+        );
+        let rows = program::json_lines(&["sql", REAL, query, "--json"]);
+        let expected: Vec<Value> = rows
+            .iter()
+            .take(3)
+            .map(|row| json!([row["process"], row["cpu_ns"], null]))
+            .collect();
+        assert_eq!(answer["rows"], json!(expected));
+        assert_eq!(answer["more"], rows.len() > 3);
+        let all = served.post("api/sql", &json!({"query": query, "first": 100_000}));
+        assert_eq!(all["rows"].as_array().unwrap().len(), rows.len());
+        assert_eq!(all["more"], false);
+    }
+
+    #[test]
+    fn what_is_wrong_has_its_place() {
+        let served = Served::open(&[REAL]);
+        let path = served.path("api/sql");
+        for (query, said, place) in [
+            (
+                "SELECT 1\nFROM )",
+                "this is no SQL",
+                json!({"line": 2, "column": 6}),
+            ),
+            (
+                "SELECT * FROM procesess",
+                "did you mean `processes`?",
+                Value::Null,
+            ),
+            ("DROP TABLE processes", "not possible", Value::Null),
+            (
+                "COPY processes TO '/tmp/x.csv'",
+                "not possible",
+                Value::Null,
+            ),
+            (
+                "SELECT * FROM '/etc/passwd'",
+                "there is no table",
+                Value::Null,
+            ),
+        ] {
+            let answer = served.post_text(&path, json!({"query": query}).to_string().as_bytes());
+            let refused = answer.json();
+            assert_eq!(answer.status, 400, "{query}: {refused}");
+            assert!(
+                refused["error"].as_str().unwrap().contains(said),
+                "{query}: {refused}"
+            );
+            assert_eq!(refused["place"], place, "{query}");
+        }
+        let other = json!({"traces": [1], "query": "SELECT 1"}).to_string();
+        assert_eq!(served.post_text(&path, other.as_bytes()).status, 400);
+    }
+
+    #[test]
+    fn the_catalogue_names_all_that_can_be_asked() {
+        let served = Served::open(&[REAL]);
+        let catalogue = served.get("api/sql/catalogue");
+        let names: Vec<&str> = catalogue["tables"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|table| table["name"].as_str().unwrap())
+            .collect();
+        for name in ["cpu_runs", "cpu_by_process"] {
+            assert!(names.contains(&name), "{names:?}");
+        }
+        let functions = catalogue["functions"].as_array().unwrap();
+        assert!(
+            functions
+                .iter()
+                .any(|f| f["signature"] == "bucket(ns, width_ns)")
+        );
+    }
+
+    /// Each answer of a view has the SQL that gives the same.
+    #[test]
+    fn views_say_what_sql_says() {
+        let stall = Simulated::new("rank-stall", &["--duration", "3s"]);
+        let served = Served::open(&[&stall.trace]);
+        let sql = |query: &str| {
+            let asked = json!({"query": query, "first": 100_000});
+            served.post("api/sql", &asked)["rows"]
+                .as_array()
+                .unwrap()
+                .clone()
+        };
+        let pivot = served.post(
+            "api/traces/0/pivot",
+            &json!({"table": "cpu_runs", "keys": ["process"], "path": [],
+                    "aggregates": ["cpu_ns:sum", "ready_ns:max", "rows"], "range": null,
+                    "filter": [], "sort": {"by": "cpu_ns:sum", "descending": true}, "offset": 0,
+                    "first": 1000, "search": null}),
+        );
+        let expected = sql(
+            "SELECT process(process_row), sum(cpu_ns), max(ready_ns), count(*) FROM cpu_runs \
+             WHERE process_row IS NOT NULL GROUP BY process_row ORDER BY 2 DESC",
+        );
+        let groups = pivot["groups"].as_array().unwrap();
+        let found: BTreeMap<String, Value> = groups
+            .iter()
+            .map(|group| {
+                (
+                    group["label"].as_str().unwrap().to_owned(),
+                    group["values"].clone(),
+                )
+            })
+            .collect();
+        assert!(expected.len() > 3);
+        for row in &expected {
+            let [label, values @ ..] = row.as_array().unwrap().as_slice() else {
+                panic!("{row}");
+            };
+            assert_eq!(found[label.as_str().unwrap()], json!(values), "{label}");
+        }
+        let timeline = served.post(
+            "api/traces/0/timeline",
+            &json!({"table": "cpu_runs", "by": "cpu", "measure": "cpu_ns", "function": "sum",
+                    "range": [0, 3_000_000_000_i64], "filter": [], "buckets": 30, "first": 64}),
+        );
+        let of_cpu = sql("SELECT cpu, count(*) FROM cpu_runs GROUP BY cpu ORDER BY cpu");
+        assert_eq!(timeline["series"].as_array().unwrap().len(), of_cpu.len());
+    }
+
+    /// A query that would take for ever ends when its asker goes away.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn work_ends_when_nobody_waits_for_it() {
+        use std::thread::sleep;
+        use std::time::{Duration, Instant};
+
+        let served = Served::open(&[REAL]);
+        served.get("api/traces/0/findings");
+        let query = "SELECT count(*) FROM cpu_runs a, cpu_runs b, cpu_runs c \
+                     WHERE a.cpu_ns + b.cpu_ns > c.cpu_ns";
+        let body = json!({"query": query}).to_string();
+        let asked = served.ask(&served.path("api/sql"), body.as_bytes());
+        let began = served.cpu_ticks();
+        sleep(Duration::from_secs(1));
+        assert!(served.cpu_ticks() > began, "it is worked on");
+        drop(asked);
+        let until = Instant::now() + Duration::from_secs(20);
+        loop {
+            let before = served.cpu_ticks();
+            sleep(Duration::from_millis(500));
+            // Hundredths of a second: an idle server needs next to none.
+            if served.cpu_ticks() - before < 5 {
+                break;
+            }
+            assert!(Instant::now() < until, "it goes on although nobody waits");
+        }
+    }
+}

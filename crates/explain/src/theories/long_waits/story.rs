@@ -1,0 +1,449 @@
+//! One moment of a thread: what it did, what it waited for, who ended the wait, and why it did not
+//! run at once.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashSet;
+use serde::Serialize;
+use tables::{CpuRunsView, Functions, Options, Store, StoreError, Table};
+
+pub use super::path::Thread;
+use super::path::{self, Leg, Runs};
+use super::waiter::Waiter;
+use super::{STEPS, readier, words};
+use crate::survey::{self, Wait};
+use crate::{Case, Evidence, Explanation, Finding, Verdict, duration, labels};
+
+/// What a thread did at a moment, and what led to it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Story {
+    /// The thread.
+    pub thread: Named,
+    /// The moment, in nanoseconds since the trace's start.
+    pub at_ns: i64,
+    /// What the thread did then.
+    pub kind: Doing,
+    /// The run then under way, or the one that it then waited for.
+    pub run: Option<Ran>,
+    /// What happened, in the order of time.
+    pub story: Vec<Event>,
+    /// What may have kept it from running once it was ready, each theory with its verdict.
+    pub theories: Vec<Verdict>,
+    /// What is found of its wait for a CPU.
+    pub findings: Vec<Finding>,
+    /// What led to the run, step by step back in time: who had to run before it could.
+    pub chain: Vec<Link>,
+}
+
+/// A thread and its process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Named {
+    /// Its id.
+    pub id: u32,
+    /// Its row in `threads`.
+    pub row: Option<u32>,
+    /// The name that it was given.
+    pub name: Option<String>,
+    /// Name and id of its process.
+    pub process: Option<String>,
+}
+
+/// What a thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Doing {
+    /// It has a CPU.
+    Running,
+    /// It could run and has none.
+    Ready,
+    /// It waits for something else.
+    Waiting,
+    /// The trace does not tell.
+    Unknown,
+}
+
+/// A run of the thread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Ran {
+    /// Its CPU.
+    pub cpu: u16,
+    /// When it began.
+    pub start_ns: i64,
+    /// When it ended.
+    pub end_ns: i64,
+    /// The thread's priority when it began.
+    pub priority: Option<i8>,
+    /// Its rank when it ended, or if that is not known when it was switched out before.
+    pub rank: Option<u8>,
+}
+
+/// A kind of [`Event`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventKind {
+    /// The thread lost or gave up its CPU.
+    SwitchedOut,
+    /// Something made it ready.
+    Readied,
+    /// It could run, and others had the CPUs.
+    WaitedBehind,
+    /// It ran.
+    Ran,
+}
+
+/// Something that happened to the thread. What an event of its kind does not tell is unknown.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Event {
+    /// What it is.
+    pub kind: EventKind,
+    /// When, or from when.
+    pub at_ns: i64,
+    /// Until when, if it lasted.
+    pub until_ns: Option<i64>,
+    /// The same in words.
+    pub sentence: String,
+    /// The CPU.
+    pub cpu: Option<u16>,
+    /// Who did it, if another thread did.
+    pub thread: Option<Named>,
+    /// The state that the thread went to.
+    pub state: Option<String>,
+    /// What it then waited for.
+    pub wait_reason: Option<String>,
+    /// The thread's priority.
+    pub priority: Option<i8>,
+    /// Its rank.
+    pub rank: Option<u8>,
+    /// Where it was, the innermost function first.
+    pub stack: Vec<String>,
+    /// The rows that tell more.
+    pub evidence: Option<Evidence>,
+}
+
+impl Event {
+    fn new(kind: EventKind, at_ns: i64, sentence: String) -> Event {
+        Event {
+            kind,
+            at_ns,
+            until_ns: None,
+            sentence,
+            cpu: None,
+            thread: None,
+            state: None,
+            wait_reason: None,
+            priority: None,
+            rank: None,
+            stack: Vec::new(),
+            evidence: None,
+        }
+    }
+}
+
+/// A stretch of the chain that led to a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Link {
+    /// Whose stretch it is.
+    pub thread: Named,
+    /// Its beginning.
+    pub from_ns: i64,
+    /// Its end.
+    pub to_ns: i64,
+    /// What the thread did meanwhile, and who ended its wait.
+    pub why: String,
+    /// The CPU of its run.
+    pub cpu: u16,
+}
+
+/// What a thread did at a moment, and what led to it; nothing if the trace tells of no run of it.
+/// `known` is what was found out about the trace before.
+///
+/// # Errors
+/// If a table cannot be made or read, or the user stopped it.
+pub fn tell(
+    store: &Store,
+    known: &Explanation,
+    thread: Thread,
+    at_ns: i64,
+    functions: Option<&dyn Functions>,
+    options: Options<'_>,
+) -> Result<Option<Story>, StoreError> {
+    store.make(&crate::tables(), options)?;
+    let size = store.trace().size_bytes();
+    let go_on = || (options.progress)(size);
+    let case = Case::of(store, known, functions, &go_on);
+    let mut runs = Runs::new(&case)?;
+    match runs.next_after(thread, at_ns)? {
+        Some((chunk, row)) => Ok(Some(of_run(&case, &mut runs, chunk, row, at_ns)?)),
+        None => Ok(runs
+            .last_end_before(thread, at_ns.saturating_add(1))?
+            .map(|end_ns| {
+                let doing = format!(
+                    "It ran until {} and not again before the trace ended.",
+                    words::moment(end_ns)
+                );
+                Story {
+                    thread: named(&case, thread.id, thread.row, None, None),
+                    at_ns,
+                    kind: Doing::Unknown,
+                    run: None,
+                    story: vec![Event::new(EventKind::SwitchedOut, end_ns, doing)],
+                    theories: Vec::new(),
+                    findings: Vec::new(),
+                    chain: Vec::new(),
+                }
+            })),
+    }
+}
+
+/// What is read of the run, besides what tells of the wait before it.
+const COLUMNS: [&str; 4] = [
+    "previous_priority_out",
+    "previous_cpu",
+    "state_out",
+    "wait_reason_out",
+];
+
+fn of_run(
+    case: &Case<'_>,
+    runs: &mut Runs<'_>,
+    chunk: usize,
+    row: usize,
+    at_ns: i64,
+) -> Result<Story, StoreError> {
+    let table = case.table(Table::CpuRuns)?;
+    let batch = table.read(chunk, &[&survey::COLUMNS[..], &COLUMNS[..]].concat())?;
+    let view = CpuRunsView::new(&batch)?;
+    let wait = Wait::read(&view, row, view.ready_ns.get(row).unwrap_or(0));
+    let since = view.ready_ns.get(row).map(|_| wait.range().start);
+    let kind = match (since, wait.previous_out_ns) {
+        _ if wait.start_ns <= at_ns => Doing::Running,
+        (Some(since), _) if since <= at_ns => Doing::Ready,
+        (Some(_), out) if out.is_none_or(|out| out <= at_ns) => Doing::Waiting,
+        _ => Doing::Unknown,
+    };
+    let mut findings = Vec::new();
+    let mut behind = None;
+    if since.is_some() && wait.ready_ns > 0 && wait.thread_id != 0 {
+        let (argued, holders) = super::argue(case, vec![Waiter::of(&wait)], vec![None])?;
+        behind = argued.first().map(|one| one.weighed.who_ran.clone());
+        findings.push(super::finding(case, &argued, &holders, runs)?);
+    }
+    let theories: Vec<Verdict> = findings
+        .iter_mut()
+        .flat_map(|finding| std::mem::take(&mut finding.weighed))
+        .collect();
+    let thread = Thread {
+        id: wait.thread_id,
+        row: wait.thread_row,
+    };
+    let span = case.survey.span.start.min(wait.start_ns)..wait.start_ns;
+    let legs = path::path(runs, thread, &span, STEPS)?;
+    Ok(Story {
+        thread: named(
+            case,
+            thread.id,
+            thread.row,
+            wait.process_row,
+            wait.process_id,
+        ),
+        at_ns,
+        kind,
+        run: Some(Ran {
+            cpu: wait.cpu,
+            start_ns: wait.start_ns,
+            end_ns: wait.end_ns,
+            priority: wait.priority,
+            rank: wait.rank,
+        }),
+        story: events(case, &view, row, &wait, behind)?,
+        theories,
+        findings,
+        chain: legs.iter().filter_map(|leg| link(case, leg)).collect(),
+    })
+}
+
+/// What happened from the thread's switch-out before the run to the run's end.
+fn events(
+    case: &Case<'_>,
+    view: &CpuRunsView<'_>,
+    row: usize,
+    wait: &Wait,
+    behind: Option<Evidence>,
+) -> Result<Vec<Event>, StoreError> {
+    let mut stacks = case.stacks(&FxHashSet::from_iter(
+        [wait.stack_id, wait.readying_stack_id]
+            .into_iter()
+            .flatten(),
+    ))?;
+    let mut stack = |id: Option<u32>, process_id: Option<u32>, time: i64| -> Vec<String> {
+        let addresses = id.and_then(|id| stacks.remove(&id)).unwrap_or_default();
+        let frame = |address: &u64| {
+            let image = readier::image(case, *address, process_id, time);
+            case.symbol(image, *address)
+        };
+        addresses.iter().map(frame).collect()
+    };
+    let mut events = Vec::new();
+    if let Some(out_ns) = wait.previous_out_ns {
+        let waits = wait.previous_state == Some(WAITING);
+        let reason = wait.previous_wait_reason.map(labels::wait_reason);
+        let cpu = view.previous_cpu.get(row);
+        let left = cpu.map_or("its CPU".to_owned(), |cpu| format!("CPU {cpu}"));
+        let because = reason
+            .as_ref()
+            .map_or(String::new(), |reason| format!(" ({reason})"));
+        let sentence = match (waits, wait.waits_ns) {
+            (true, Some(ns)) => {
+                format!("It left {left} and waited for {}{because}.", duration(ns))
+            }
+            (true, None) => format!("It left {left} and waited{because}."),
+            (false, _) => format!("It lost {left} although it could go on{because}."),
+        };
+        events.push(Event {
+            until_ns: wait.waits_ns.map(|ns| out_ns.saturating_add(ns)),
+            cpu,
+            state: wait.previous_state.map(state),
+            wait_reason: reason,
+            priority: view.previous_priority_out.get(row),
+            rank: view.previous_rank.get(row),
+            // A thread goes on where it had waited.
+            stack: stack(wait.stack_id, wait.process_id, wait.start_ns),
+            ..Event::new(EventKind::SwitchedOut, out_ns, sentence)
+        });
+    }
+    if let Some(readied_ns) = wait.readied_ns {
+        let by_dpc = wait.readied_by_dpc == Some(true);
+        let by = wait.readying_thread_id.filter(|_| !by_dpc).map(|id| {
+            let (row, process) = (wait.readying_thread_row, wait.readying_process_row);
+            named(case, id, row, process, wait.readying_process_id)
+        });
+        let who = match &by {
+            Some(by) => words_of(by),
+            None if by_dpc => "A DPC".to_owned(),
+            None => "Something unknown".to_owned(),
+        };
+        let from = wait
+            .readying_cpu
+            .map_or(String::new(), |cpu| format!(", on CPU {cpu}"));
+        let sentence = format!("{who} made it ready{from}.");
+        events.push(Event {
+            cpu: wait.readying_cpu,
+            thread: by,
+            stack: stack(wait.readying_stack_id, wait.readying_process_id, readied_ns),
+            ..Event::new(EventKind::Readied, readied_ns, sentence)
+        });
+    }
+    if let Some(evidence) = behind {
+        let Range { start, end } = wait.range();
+        let sentence = format!(
+            "It could run and got no CPU for {}.",
+            duration(wait.ready_ns)
+        );
+        events.push(Event {
+            until_ns: Some(end),
+            evidence: Some(evidence),
+            ..Event::new(EventKind::WaitedBehind, start, sentence)
+        });
+    }
+    let reason = view.wait_reason_out.get(row).map(labels::wait_reason);
+    let ended = match (view.state_out.get(row), &reason) {
+        (Some(WAITING), Some(reason)) => format!("; then it waited ({reason})"),
+        (Some(TERMINATED), _) => "; then it ended".to_owned(),
+        (Some(_), Some(reason)) => format!("; then it lost the CPU ({reason})"),
+        _ => String::new(),
+    };
+    let sentence = format!(
+        "It ran on CPU {} for {}{ended}.",
+        wait.cpu,
+        duration(wait.end_ns.saturating_sub(wait.start_ns))
+    );
+    events.push(Event {
+        until_ns: Some(wait.end_ns),
+        cpu: Some(wait.cpu),
+        state: view.state_out.get(row).map(state),
+        wait_reason: reason,
+        priority: wait.priority,
+        rank: wait.rank,
+        ..Event::new(EventKind::Ran, wait.start_ns, sentence)
+    });
+    Ok(events)
+}
+
+/// States of threads.
+const TERMINATED: u8 = 4;
+const WAITING: u8 = 5;
+
+fn state(code: u8) -> String {
+    events::kernel::thread_state(code).map_or_else(|| code.to_string(), str::to_owned)
+}
+
+fn named(
+    case: &Case<'_>,
+    id: u32,
+    row: Option<u32>,
+    process_row: Option<u32>,
+    process_id: Option<u32>,
+) -> Named {
+    let known = process_row.is_some() || process_id.is_some();
+    Named {
+        id,
+        row,
+        name: row
+            .and_then(|row| case.names.thread_name(row))
+            .map(str::to_owned),
+        process: known.then(|| case.process(process_row, process_id)),
+    }
+}
+
+fn words_of(thread: &Named) -> String {
+    let name = thread
+        .name
+        .as_ref()
+        .map_or(String::new(), |name| format!(" (“{name}”)"));
+    let of = thread
+        .process
+        .as_ref()
+        .map_or(String::new(), |process| format!(" of {process}"));
+    format!("Thread {}{name}{of}", thread.id)
+}
+
+/// A leg in words; nothing of one that the trace does not tell of.
+fn link(case: &Case<'_>, leg: &Leg) -> Option<Link> {
+    let run = &leg.run;
+    let [mut waited, was_ready, ran] = leg.parts();
+    let mut from_ns = leg.range.start;
+    if run.previous_out_ns.is_none() {
+        // What it did before it became ready for its first run is not known.
+        (waited, from_ns) = (0, from_ns.max(run.since_ns()));
+    }
+    let mut did = Vec::new();
+    if waited > 0 {
+        let reason = run.previous_wait_reason.map(labels::wait_reason);
+        let reason = reason.map_or(String::new(), |reason| format!(" ({reason})"));
+        let by = run.ended_by(case);
+        let by = by.map_or(String::new(), |by| format!(", until {by} made it ready"));
+        did.push(format!("waited for {}{reason}{by}", duration(waited)));
+    }
+    if was_ready > 0 {
+        did.push(format!(
+            "was ready for {} and got no CPU",
+            duration(was_ready)
+        ));
+    }
+    if ran > 0 {
+        did.push(format!("ran for {}", duration(ran)));
+    }
+    (from_ns < leg.range.end).then(|| Link {
+        thread: named(
+            case,
+            run.thread_id,
+            run.thread_row,
+            run.process_row,
+            run.process_id,
+        ),
+        from_ns,
+        to_ns: leg.range.end,
+        why: did.join("; "),
+        cpu: run.cpu,
+    })
+}

@@ -1,0 +1,317 @@
+//! The SQL that gives the same numbers.
+
+use views::TimeRange;
+
+use crate::catalogue::{Code, ColumnDef, ColumnKind, Source, TableDef};
+use crate::names::Names;
+use crate::selection::Within;
+
+impl ColumnDef {
+    /// The column as an expression: of a key its label.
+    pub(crate) fn sql(&self) -> String {
+        match self.source {
+            Source::Number(name) | Source::Flag(name) | Source::Text(name) => name.to_owned(),
+            Source::Code(name, Code::WaitReason) => format!("wait_reason({name})"),
+            Source::Code(name, Code::ThreadState) => format!("thread_state({name})"),
+            Source::Address(name) => format!("hex({name})"),
+            Source::Process { row, id: None } => format!("process({row})"),
+            Source::Process { row, id: Some(id) } => {
+                format!("coalesce(process({row}), CASE {id} WHEN 0 THEN 'Idle (0)' END)")
+            }
+            Source::ProcessName { row, id: None } => format!("process_name({row})"),
+            Source::ProcessName { row, id: Some(id) } => format!(
+                "CASE WHEN {row} IS NULL AND {id} = 0 THEN 'Idle' ELSE process_name({row}) END"
+            ),
+            Source::Thread { row, id: None } => format!("thread_name({row})"),
+            Source::Thread { row, id: Some(id) } => format!(
+                "CASE WHEN {row} IS NOT NULL THEN coalesce(thread_name({row}) || ' (' || CAST({id} \
+                 AS VARCHAR) || ')', CAST({id} AS VARCHAR)) WHEN {id} = 0 THEN 'idle' END"
+            ),
+            Source::ThreadName(row) => format!("thread_name({row})"),
+            Source::Module(row) => format!("module({row})"),
+            // Only with a stretch of time it means something.
+            Source::InView => self.name.clone(),
+            Source::Function {
+                image,
+                address,
+                offset: true,
+            } => format!("symbol({image}, {address})"),
+            Source::Function {
+                image,
+                address,
+                offset: false,
+            } => format!("regexp_replace(symbol({image}, {address}), '\\+0x[0-9a-f]+$', '')"),
+        }
+    }
+
+    /// What tells its groups apart besides their labels.
+    fn own_row(&self) -> Option<&'static str> {
+        match self.source {
+            Source::Process { row, .. } | Source::Thread { row, .. } => Some(row),
+            _ => None,
+        }
+    }
+
+    /// The number under a label.
+    fn number(&self) -> Option<&'static str> {
+        match self.source {
+            Source::Number(name) | Source::Code(name, _) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The stored column under a label whose order is that of groups.
+    fn ordered(&self) -> Option<&'static str> {
+        match self.source {
+            Source::Number(name)
+            | Source::Code(name, _)
+            | Source::Address(name)
+            | Source::Flag(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// What to group by so that groups are those of the ids.
+    pub(crate) fn group_by(&self) -> Vec<String> {
+        let stored = self.own_row().or(self.ordered()).map(str::to_owned);
+        let mut groups = vec![self.sql()];
+        groups.extend(stored.filter(|stored| *stored != groups[0]));
+        groups
+    }
+
+    /// What the column is called in an answer: its name, unless a stored column of another content
+    /// has that.
+    pub(crate) fn alias(&self) -> String {
+        match self.source {
+            Source::Code(..) => format!("{}_name", self.name),
+            Source::Address(_) => format!("{}_hex", self.name),
+            _ => self.name.clone(),
+        }
+    }
+
+    /// The label as a column of an answer.
+    pub(crate) fn named(&self) -> String {
+        let (sql, alias) = (self.sql(), self.alias());
+        match sql == alias {
+            true => sql,
+            false => format!("{sql} AS {alias}"),
+        }
+    }
+
+    /// What its groups are ordered by, as columns of an answer.
+    pub(crate) fn order(&self) -> Vec<String> {
+        if let Some(stored) = self.ordered() {
+            return vec![stored.to_owned()];
+        }
+        let alias = self.alias();
+        let row = self.own_row().map(str::to_owned);
+        [format!("lower({alias})"), alias]
+            .into_iter()
+            .chain(row)
+            .collect()
+    }
+}
+
+impl ColumnDef {
+    /// What its rows are ordered by.
+    pub(crate) fn order_of_rows(&self) -> Vec<String> {
+        match (self.ordered(), self.sql()) {
+            (Some(stored), _) => vec![stored.to_owned()],
+            (None, sql) => vec![format!("lower({sql})"), sql],
+        }
+    }
+}
+
+/// A name as SQL takes it, whatever it holds.
+pub(crate) fn quoted(name: &str) -> String {
+    let plain = name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+    match plain {
+        true => name.to_owned(),
+        false => format!("\"{}\"", name.replace('"', "\"\"")),
+    }
+}
+
+/// Text as SQL takes it.
+pub(crate) fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// A row is in a stretch of time.
+pub(crate) fn within(table: &TableDef, within: Within, range: TimeRange) -> String {
+    let (from, to) = (range.start(), range.end());
+    match (&table.lasts, within) {
+        (Some(_), Within::Overlap) => {
+            let (start, end) = interval(table);
+            format!("{start} < {to} AND {end} > {from}")
+        }
+        _ => format!("{0} >= {from} AND {0} < {to}", table.time),
+    }
+}
+
+/// From when to when a row of a table whose rows last does so.
+pub(crate) fn interval(table: &TableDef) -> (String, String) {
+    let Some(lasts) = &table.lasts else {
+        return (table.time.to_owned(), table.time.to_owned());
+    };
+    let schema = table.table.schema();
+    let end_of = |name: &str, other: &str, boundless: i64| {
+        let column = schema.columns.iter().find(|column| column.name == name);
+        match column.is_some_and(|column| column.nullable) {
+            false => name.to_owned(),
+            true if lasts.is_life => format!("coalesce({name}, {boundless})"),
+            true => format!("coalesce({name}, {other})"),
+        }
+    };
+    (
+        end_of(lasts.start, lasts.end, -i64::MAX),
+        end_of(lasts.end, lasts.start, i64::MAX),
+    )
+}
+
+/// One of the ids: by their numbers where they are some, else by rows or labels.
+pub(crate) fn is_one_of(column: &ColumnDef, names: &Names, ids: &[u32]) -> String {
+    let (known, unknown): (Vec<u32>, Vec<u32>) =
+        ids.iter().partition(|id| (**id as usize) < names.len());
+    let mut any = Vec::new();
+    if let Some(number) = column.number() {
+        let numbers = known.iter().filter_map(|id| names.number(*id));
+        let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
+        if !numbers.is_empty() {
+            any.push(format!("{number} IN ({})", numbers.join(", ")));
+        }
+        if !unknown.is_empty() {
+            any.push(format!("{number} IS NULL"));
+        }
+    } else {
+        let mut labels: Vec<u32> = known;
+        if let Some(row) = column.own_row() {
+            // The last label is that of what has no row and the id 0.
+            let idle = names.len() as u32 - 1;
+            let rows: Vec<String> = labels
+                .extract_if(.., |id| *id != idle)
+                .map(|id| id.to_string())
+                .collect();
+            if !rows.is_empty() {
+                any.push(format!("{row} IN ({})", rows.join(", ")));
+            }
+            labels.dedup();
+        }
+        let sql = column.sql();
+        let texts = labels.iter().map(|id| match column.source {
+            Source::Flag(_) => names.label(*id).into_owned(),
+            _ => literal(&names.label(*id)),
+        });
+        let texts: Vec<String> = texts.collect();
+        match (column.own_row(), texts.is_empty()) {
+            (_, true) => {}
+            (Some(row), false) => {
+                any.push(format!("{row} IS NULL AND {sql} IN ({})", texts.join(", ")))
+            }
+            (None, false) => any.push(format!("{sql} IN ({})", texts.join(", "))),
+        }
+        if !unknown.is_empty() {
+            any.push(format!("{sql} IS NULL"));
+        }
+    }
+    match any.len() {
+        0 => "false".to_owned(),
+        1 => any.swap_remove(0),
+        _ => format!("({})", any.join(" OR ")),
+    }
+}
+
+/// None of the ids.
+pub(crate) fn is_none_of(column: &ColumnDef, names: &Names, ids: &[u32]) -> String {
+    if ids.is_empty() {
+        return "true".to_owned();
+    }
+    format!("({}) IS NOT TRUE", is_one_of(column, names, ids))
+}
+
+/// One of the labels.
+pub(crate) fn is_label(column: &ColumnDef, labels: &[String]) -> String {
+    if labels.is_empty() {
+        return "false".to_owned();
+    }
+    let texts: Vec<String> = labels.iter().map(|label| literal(label)).collect();
+    let sql = match column.source {
+        Source::Number(_) | Source::Flag(_) => format!("CAST({} AS VARCHAR)", column.sql()),
+        _ => column.sql(),
+    };
+    format!("{sql} IN ({})", texts.join(", "))
+}
+
+/// None of the labels.
+pub(crate) fn is_no_label(column: &ColumnDef, labels: &[String]) -> String {
+    format!("({}) IS NOT TRUE", is_label(column, labels))
+}
+
+/// The label contains a text.
+pub(crate) fn contains(column: &ColumnDef, text: &str) -> String {
+    format!(
+        "strpos(lower(CAST({} AS VARCHAR)), {}) > 0",
+        column.sql(),
+        literal(&text.to_lowercase())
+    )
+}
+
+/// The number is within bounds.
+pub(crate) fn bounds(column: &ColumnDef, from: Option<i64>, to: Option<i64>) -> Vec<String> {
+    let number = column.number().unwrap_or(&column.name);
+    let from = from.map(|from| format!("{number} >= {from}"));
+    let to = to.map(|to| format!("{number} < {to}"));
+    from.into_iter().chain(to).collect()
+}
+
+/// `WHERE …`, on a line of its own; nothing without conditions.
+pub(crate) fn filter(conditions: &[String]) -> String {
+    match conditions.is_empty() {
+        true => String::new(),
+        false => format!("\nWHERE {}", conditions.join("\n  AND ")),
+    }
+}
+
+/// The number that is summed up.
+pub(crate) fn number(column: &ColumnDef) -> String {
+    match column.kind {
+        ColumnKind::Key => column.number().unwrap_or(&column.name).to_owned(),
+        _ => column.sql(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue;
+
+    #[test]
+    fn text_of_a_trace_stays_text() {
+        assert_eq!(literal("it's"), "'it''s'");
+        assert_eq!(quoted("a\"; DROP"), "\"a\"\"; DROP\"");
+        assert_eq!(quoted("cpu_ns"), "cpu_ns");
+        let path = catalogue::table("disk_io").unwrap().column("path").unwrap();
+        let hostile = "x') OR 1 = 1 --".to_owned();
+        assert_eq!(is_label(path, &[hostile]), "path IN ('x'') OR 1 = 1 --')");
+        assert_eq!(
+            contains(path, "O'Neil"),
+            "strpos(lower(CAST(path AS VARCHAR)), 'o''neil') > 0"
+        );
+    }
+
+    #[test]
+    fn what_has_no_length_is_where_it_is() {
+        let interrupts = catalogue::table("interrupts").unwrap();
+        let range = TimeRange::new(10, 20);
+        assert_eq!(
+            super::within(interrupts, Within::Overlap, range),
+            "coalesce(start_ns, end_ns) < 20 AND end_ns > 10"
+        );
+        assert_eq!(
+            super::within(interrupts, Within::Moment, range),
+            "end_ns >= 10 AND end_ns < 20"
+        );
+    }
+}

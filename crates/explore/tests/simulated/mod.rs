@@ -1,0 +1,91 @@
+//! A simulated trace to explore.
+#![allow(
+    dead_code,
+    reason = "each test program uses its own part of this module"
+)]
+
+use std::fs::File;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+
+use arrow_array::RecordBatch;
+use explore::Explorer;
+use sim::scenario::{Override, Scenario};
+use tables::{Cache, Functions, Identities, Options, Store, Table};
+use tempfile::TempDir;
+
+/// Never set.
+pub(crate) static GO_ON: AtomicBool = AtomicBool::new(false);
+
+/// A trace, and what explores it.
+pub(crate) struct Explored {
+    _folder: TempDir,
+    pub(crate) store: Arc<Store>,
+    pub(crate) explorer: Explorer,
+    pub(crate) names: Identities,
+}
+
+/// Names functions by the 4 KiB page that they are in.
+struct Pages;
+
+impl Functions for Pages {
+    fn name(&self, image_row: u32, address: u64) -> Option<String> {
+        Some(function(image_row, address) + &format!("+{:#x}", address % 4096))
+    }
+}
+
+/// What an address is called in these tests, without its offset.
+pub(crate) fn function(image_row: u32, address: u64) -> String {
+    format!("image{image_row}!page{:x}", address / 4096)
+}
+
+impl Explored {
+    /// Simulates a scenario that ships, with settings over it.
+    pub(crate) fn new(name: &str, settings: &[&str], memory_bytes: usize) -> Explored {
+        let text = sim::shipped::text(name).expect("a scenario that ships");
+        let named = |name: &str| sim::shipped::text(name).map(str::to_owned);
+        let settings: Vec<Override> = settings
+            .iter()
+            .map(|setting| Override::parse(setting).expect("a setting"))
+            .collect();
+        let scenario = Scenario::read(name, text, &named, &settings).expect("a scenario");
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("simulated.etl");
+        let file = File::create(&path).expect("a file");
+        sim::simulate(&scenario, Some(7), file, |_| true).expect("it runs");
+        let store = Arc::new(Store::open(&[path], Cache::Off).expect("a trace"));
+        let names = Identities::read(&store, Options::default()).expect("names");
+        Explored {
+            explorer: Explorer::new(store.clone(), Some(Arc::new(Pages)), memory_bytes),
+            _folder: folder,
+            store,
+            names,
+        }
+    }
+
+    /// A busy machine: a hundred thousand events of nearly every kind.
+    pub(crate) fn busy() -> &'static Explored {
+        static BUSY: OnceLock<Explored> = OnceLock::new();
+        BUSY.get_or_init(|| Explored::new("load", &["events=100000"], Explorer::MEMORY_BYTES))
+    }
+
+    /// All rows of a table.
+    pub(crate) fn batches(&self, table: Table) -> Vec<RecordBatch> {
+        let stored = self
+            .store
+            .table(table, Options::default())
+            .expect("a table");
+        let chunks = 0..stored.chunks().len();
+        let read = |chunk| stored.read_all(chunk).expect("a chunk");
+        chunks.map(read).collect()
+    }
+
+    /// What `process` gives of a run.
+    pub(crate) fn process(&self, row: Option<u32>, id: Option<u32>) -> String {
+        match (row, id) {
+            (Some(row), _) => self.names.process_label(Some(row)).expect("a process"),
+            (None, Some(0)) => "Idle (0)".to_owned(),
+            (None, _) => "unknown".to_owned(),
+        }
+    }
+}

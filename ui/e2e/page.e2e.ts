@@ -1,0 +1,557 @@
+// The page in a browser, against the program and simulated traces.
+
+import { execFileSync } from "node:child_process";
+import { copyFileSync, readFileSync, statSync, truncateSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { content, isDrawn, launch, link, screenOf, tableOf, watch, type Watched } from "./browser";
+import { Folder, open, run, sql, type Server } from "./laglab";
+
+const BAR = "\u200b";
+let folder: Folder;
+let browser: Browser;
+beforeAll(async () => {
+  folder = new Folder();
+  browser = await launch();
+});
+afterAll(async () => {
+  await browser.close();
+  folder.remove();
+});
+
+/** What is said of itself by the server at an address. */
+async function session(address: string): Promise<{ sql: boolean; traces: { id: number; name: string }[] }> {
+  return (await fetch(`${address}api/session`)).json() as Promise<{ sql: boolean; traces: { id: number; name: string }[] }>;
+}
+
+/** A screen of one tab with these panels. */
+function analysis(panels: object[], more: object = {}): object {
+  return { page: "analysis", traces: [0], tabs: [{ name: "Test", panels }], tab: 0, ...more };
+}
+const panel = (table: string, columns: string[], graph: object, title: string, more: object = {}) => ({
+  view: { table, columns, graph, filter: [] },
+  title,
+  ...more,
+});
+
+/** Waits until the first panel's table has settled on rows that satisfy. */
+async function rows(page: Page, title: string, fits: (rows: string[][]) => boolean = (rows) => rows.length > 0): Promise<string[][]> {
+  const selector = `section[aria-label="${title}"]`;
+  let found: string[][] = [];
+  await expect
+    .poll(async () => fits((found = (await tableOf(page, selector)).rows)), { timeout: 60_000, interval: 100 })
+    .toBe(true);
+  return found;
+}
+const heads = async (page: Page, title: string) =>
+  (await tableOf(page, `section[aria-label="${title}"]`)).heads.map((head) => head.replace(/ [▼▲]$/, ""));
+
+/** Drags a column's head, or the bar, to before another. */
+async function dragHead(page: Page, title: string, from: number, to: number): Promise<void> {
+  const cells = page.locator(`section[aria-label="${title}"] regular-table thead tr:first-child th`);
+  const [begin, end] = [(await cells.nth(from).boundingBox())!, (await cells.nth(to).boundingBox())!];
+  await page.mouse.move(begin.x + begin.width / 2, begin.y + 8);
+  await page.mouse.down();
+  await page.mouse.move(end.x + 2, end.y + 9, { steps: 8 });
+  await page.mouse.up();
+}
+
+/** Selects a stretch of time by dragging over the first plot; times in seconds of what is shown. */
+async function dragTime(page: Page, from: number, to: number, range: [number, number]): Promise<void> {
+  const box = (await page.locator(".u-over").first().boundingBox())!;
+  const at = (time: number) => box.x + ((time - range[0]) / (range[1] - range[0])) * box.width;
+  await page.mouse.move(at(from), box.y + box.height / 2);
+  await page.mouse.down();
+  await page.mouse.move(at((from + to) / 2), box.y + box.height / 2);
+  await page.mouse.move(at(to), box.y + box.height / 2);
+  await page.mouse.up();
+}
+
+const seconds = (text: string | undefined) => {
+  const [, number, unit] = /^([\d.,]+) (s|ms|µs|ns)$/.exec(text ?? "") ?? [];
+  return Number(number?.replaceAll(",", "")) * { s: 1, ms: 1e-3, µs: 1e-6, ns: 1e-9 }[unit as "s"];
+};
+const number = (text: string | undefined) => Number(text?.replaceAll(",", ""));
+
+describe("every scenario opens", () => {
+  const scenarios = (JSON.parse(run(["simulate", "--list", "--json"])) as { name: string }[]).map(({ name }) => name);
+  let server: Server;
+  let seen: Watched;
+  beforeAll(async () => {
+    server = await open(scenarios.map((name) => folder.simulate(name, "3s")), folder.folder("home-all"));
+    seen = await watch(browser, server.address);
+  });
+  afterAll(async () => {
+    await seen.close();
+    await server.stop();
+  });
+
+  test.each(scenarios)("%s", async (name) => {
+    const { traces } = await session(server.address);
+    const id = traces.find((trace) => trace.name.startsWith(name) && trace.name.replace(".etl", "") === name)!.id;
+    await seen.page.goto(link(server.address, { page: "overview", traces: [id] }));
+    await seen.page.reload();
+    await seen.page.getByText("simulated", { exact: true }).waitFor();
+    await seen.page.locator("section[aria-label=Findings] .findings > :is(ol, p):not(:has-text('Looking'))").first().waitFor({ timeout: 60_000 });
+    const strip = seen.page.locator("figure .graph");
+    await strip.first().waitFor({ timeout: 60_000 });
+    await expect.poll(() => isDrawn(seen.page, "figure .graph"), { timeout: 30_000 }).toBe(true);
+    content(seen);
+  });
+});
+
+describe("the flood of DPCs, as its author went through it", () => {
+  let server: Server;
+  let seen: Watched;
+  let trace: string;
+  beforeAll(async () => {
+    trace = folder.simulate("dpc-flood-teaming");
+    server = await open([trace], folder.folder("home-dpc"));
+  });
+  afterAll(() => server.stop());
+  afterEach(() => seen.close());
+
+  test("utilization by CPU, 20 to 30 s, four CPUs, the modules of their DPCs, how long they take", async () => {
+    seen = await watch(browser, link(server.address, analysis([])));
+    const { page } = seen;
+    await page.getByRole("navigation", { name: "Graphs" }).getByText("All tables").waitFor();
+    // Utilization by CPU, and DPC duration by module, function, from the list.
+    const list = page.getByRole("navigation", { name: "Graphs" });
+    await list.getByRole("button", { name: "Utilization by CPU", exact: true }).click();
+    await rows(page, "Utilization by CPU");
+    await list.getByRole("button", { name: /^DPC duration by module, function/ }).click();
+    const modules = "DPC duration by module, function";
+    await rows(page, modules);
+
+    // Select 20 to 30 s with the pointer, then exactly with the fields.
+    await dragTime(page, 20, 30, [0, 32]);
+    await page.getByText(/^Selected /).waitFor();
+    const [from, to] = screenOf(page)["selection"] as [number, number];
+    expect(Math.abs(from - 20e9)).toBeLessThan(0.05e9);
+    expect(Math.abs(to - 30e9)).toBeLessThan(0.05e9);
+    await page.keyboard.press("z");
+    await page.getByLabel("Shown from").fill("20");
+    await page.getByLabel("Shown from").press("Enter");
+    await page.getByLabel("Shown to").fill("30 s");
+    await page.getByLabel("Shown to").press("Enter");
+    await expect.poll(() => screenOf(page)["range"]).toEqual([20e9, 30e9]);
+
+    // Choose CPUs 0, 2, 4 and 6 in the table, and filter everything to them.
+    const byCpu = page.locator('section[aria-label="Utilization by CPU"]');
+    await rows(page, "Utilization by CPU", (rows) => rows.length > 6);
+    await byCpu.locator("regular-table thead th", { hasText: /^CPU/ }).first().click();
+    for (const [place, cpu] of ["0", "2", "4", "6"].entries()) {
+      const cell = byCpu.locator("regular-table tbody td.key", { hasText: new RegExp(`^${cpu}$`) }).first();
+      await cell.scrollIntoViewIfNeeded();
+      await cell.click({ modifiers: place === 0 ? [] : ["Control"], position: { x: 26, y: 8 } });
+    }
+    await byCpu.getByRole("button", { name: "Only selected" }).click();
+    await page.getByRole("list", { name: "Filters of all graphs" }).getByText("cpu: 0, 2, 4, 6").waitFor();
+    await rows(page, "Utilization by CPU", (rows) => rows.length === 4);
+
+    // NDIS has nearly all of the time. Published: 163,230 DPCs, 36.8 CPU-seconds.
+    const found = await rows(page, modules, (rows) => rows.some(([module]) => /^ndis\.sys/i.test(module!)));
+    const columns = await heads(page, modules);
+    const ndis = found.find(([module]) => /^ndis\.sys/i.test(module!))!;
+    const truth = JSON.parse(readFileSync(trace.replace(/\.etl$/, ".truth.json"), "utf8")) as object;
+    expect(JSON.stringify(truth)).toContain("163230");
+    expect(Math.abs(number(ndis[columns.indexOf("Rows")]) - 163_230)).toBeLessThanOrEqual(4);
+    expect(Math.abs(seconds(ndis[columns.findIndex((head) => /Duration \(sum\)/.test(head))]) - 36.8)).toBeLessThan(0.4);
+
+    // Its functions: ndisInterruptDpc.
+    const section = page.locator(`section[aria-label="${modules}"]`);
+    await section.locator("regular-table tbody td.closed", { hasText: /^ndis\.sys/i }).first().click({ position: { x: 8, y: 8 } });
+    await rows(page, modules, (rows) => rows.length > found.length);
+
+    // How long they take, against the 100 µs line.
+    await section.getByLabel("Kind of graph").selectOption("histogram");
+    await expect.poll(() => isDrawn(page, `section[aria-label="${modules}"] .histogram`), { timeout: 30_000 }).toBe(true);
+    content(seen);
+  });
+});
+
+describe("the stall by rank", () => {
+  let server: Server;
+  let seen: Watched;
+  let trace: string;
+  let withSql = false;
+  beforeAll(async () => {
+    trace = folder.simulate("rank-stall");
+    server = await open([trace], folder.folder("home-rank"));
+    withSql = (await session(server.address)).sql;
+  });
+  afterAll(() => server.stop());
+  afterEach(async () => {
+    content(seen);
+    await seen.close();
+  });
+
+  const byThread = panel(
+    "cpu_runs",
+    ["process", "thread_id", "|", "rows", "cpu_ns:sum", "ready_ns:max", "rank_out"],
+    { kind: "timeline", measure: "time", by: "process", as: "stacked" },
+    "By thread",
+  );
+  const byPriority = panel("cpu_runs", ["priority", "|", "rows", "cpu_ns:sum"], { kind: "timeline", measure: "time", by: "priority", as: "stacked" }, "By priority");
+
+  test("who had the focus, the thread that did not run, 19.493 s ready, rank 2", async () => {
+    const focus = panel("focus", ["process", "|", "rows"], { kind: "timeline", measure: "time", by: "process", as: "stacked" }, "Focus");
+    seen = await watch(browser, link(server.address, analysis([focus, byThread])));
+    const { page } = seen;
+    expect((await rows(page, "Focus")).some(([process]) => /^LockApp\.exe/.test(process!))).toBe(true);
+    const section = page.locator('section[aria-label="By thread"]');
+    await section.getByLabel("Find in the first column").fill("lockapp");
+    const [lockApp] = await rows(page, "By thread", (rows) => rows.length === 1);
+    expect(lockApp![0]).toMatch(/^LockApp\.exe/);
+    await section.locator("td.closed").first().click({ position: { x: 8, y: 8 } });
+    const threads = (await rows(page, "By thread", (rows) => rows.length > 2)).slice(1);
+    const columns = await heads(page, "By thread");
+    const longest = threads.map((row) => seconds(row[columns.findIndex((head) => /^Ready/.test(head))]));
+    expect(Math.abs(Math.max(...longest) - 19.493)).toBeLessThan(0.002);
+    // The chosen thread is explained.
+    await section.locator("td.leaf").first().click({ button: "right" });
+    await page.getByRole("menuitem", { name: "Explain the longest wait in it" }).click();
+    const story = page.getByRole("complementary", { name: "One wait, explained" });
+    await story.getByText(/19\.49/).first().waitFor({ timeout: 60_000 });
+    expect(await story.innerText()).toMatch(/rank/i);
+  });
+
+  test("a finding leads to its evidence", async () => {
+    seen = await watch(browser, server.address);
+    const { page } = seen;
+    const finding = page.locator("[data-finding=long-waits]").first();
+    await finding.waitFor({ timeout: 60_000 });
+    expect(await finding.innerText()).toMatch(/19\.49/);
+    await finding.click();
+    await expect.poll(() => screenOf(page)["page"]).toBe("analysis");
+    const [from, to] = screenOf(page)["range"] as [number, number];
+    // The wait: from 30.333 s to 49.827 s.
+    expect(from).toBeLessThan(30.334e9);
+    expect(to).toBeGreaterThan(49.826e9);
+    expect(to - from).toBeLessThan(40e9);
+    await page.locator("section.panel").first().waitFor();
+    await page.getByRole("button", { name: "Back", exact: true }).click();
+    await expect.poll(() => screenOf(page)["page"] ?? "overview").not.toBe("analysis");
+  });
+
+  test("a wait's chain is walked", async () => {
+    seen = await watch(browser, link(server.address, analysis([byThread], { wait: { trace: 0, thread_row: null, thread_id: null, at_ns: 0 } })));
+    const { page } = seen;
+    const [found] = await page.evaluate(async () => {
+      const response = await fetch("api/traces/0/rows", {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ table: "cpu_runs", columns: ["thread_id", "start_ns"], sort: { column: "ready_ns", descending: true }, first: 1 }),
+      });
+      return ((await response.json()) as { values: [number, number][] }).values;
+    });
+    const [thread_id, start] = found!;
+    await page.goto(link(server.address, analysis([byThread], { wait: { trace: 0, thread_row: null, thread_id, at_ns: start - 1e9 } })));
+    await page.reload();
+    const story = page.getByRole("complementary", { name: "One wait, explained" });
+    await story.getByText(new RegExp(`thread ${thread_id}\\b`)).first().waitFor({ timeout: 60_000 });
+    const before = JSON.stringify(screenOf(page)["wait"]);
+    await story.locator("button.link, ol button, li button").last().click();
+    await expect.poll(() => JSON.stringify(screenOf(page)["wait"])).not.toBe(before);
+    await page.keyboard.press("Escape");
+    await expect.poll(() => screenOf(page)["wait"]).toBeNull();
+  });
+
+  test("one priority alone, and all again", async () => {
+    seen = await watch(browser, link(server.address, analysis([byPriority])));
+    const { page } = seen;
+    await rows(page, "By priority");
+    const legend = page.getByRole("list", { name: "Series" }).getByRole("button", { pressed: true });
+    await legend.first().waitFor();
+    const all = await legend.count();
+    expect(all).toBeGreaterThan(4);
+    await page.getByRole("list", { name: "Series" }).locator("button.name", { hasText: /^\s*8\b/ }).first().click({ modifiers: ["Alt"] });
+    await expect.poll(() => legend.count()).toBe(1);
+    await page.getByRole("button", { name: "Show all" }).click();
+    await expect.poll(() => legend.count()).toBe(all);
+    // One is hidden, and a link remembers it.
+    await legend.first().click();
+    await expect.poll(() => legend.count()).toBe(all - 1);
+    await page.reload();
+    await expect.poll(() => legend.count()).toBe(all - 1);
+  });
+
+  test("columns are dragged over the bar and back, by pointer and by keys", async () => {
+    seen = await watch(browser, link(server.address, analysis([byThread])));
+    const { page } = seen;
+    await rows(page, "By thread");
+    expect((await heads(page, "By thread")).slice(0, 3)).toEqual(["New Process", "New Thread Id", BAR]);
+    await dragHead(page, "By thread", 1, 3);
+    await expect.poll(() => heads(page, "By thread").then((all) => all.slice(0, 3))).toEqual(["New Process", BAR, "New Thread Id"]);
+    await rows(page, "By thread", (rows) => rows.some((row) => /different/.test(row[2]!)));
+    await dragHead(page, "By thread", 2, 0);
+    await expect.poll(() => heads(page, "By thread").then((all) => all.slice(0, 3))).toEqual(["New Thread Id", "New Process", BAR]);
+    // The graph follows its first key.
+    await expect.poll(() => page.getByLabel("Coloured by").inputValue()).toBe("thread_id");
+    const head = page.locator("regular-table thead th[data-column=thread_id]").first();
+    await head.focus();
+    await page.keyboard.press("Alt+ArrowRight");
+    await expect.poll(() => heads(page, "By thread").then((all) => all.slice(0, 3))).toEqual(["New Process", "New Thread Id", BAR]);
+    // The way back goes through all of it.
+    for (let step = 0; step < 3; step++) await page.getByRole("button", { name: "Back", exact: true }).click();
+    await expect.poll(() => heads(page, "By thread").then((all) => all.slice(0, 3))).toEqual(["New Process", "New Thread Id", BAR]);
+    await page.getByRole("button", { name: "Forward", exact: true }).click();
+    await expect.poll(() => heads(page, "By thread").then((all) => all.slice(0, 3))).toEqual(["New Process", BAR, "New Thread Id"]);
+  });
+
+  test("a reload shows the same again: sorted, opened, zoomed, selected", async () => {
+    seen = await watch(browser, link(server.address, analysis([byThread], { range: [27e9, 50e9] })));
+    const { page } = seen;
+    await rows(page, "By thread");
+    await page.locator("regular-table thead th[data-column='cpu_ns:sum']").first().click();
+    await expect.poll(() => page.locator("regular-table thead th[data-column='cpu_ns:sum']").first().getAttribute("aria-sort")).toBe("descending");
+    const first = await rows(page, "By thread");
+    await page.locator("regular-table td.closed").nth(1).click({ position: { x: 8, y: 8 } });
+    const opened = await rows(page, "By thread", (rows) => rows.length > first.length || rows[2]![0] === "");
+    await page.locator("regular-table td.key.opened").first().click({ position: { x: 40, y: 8 } });
+    await page.getByText(/1 selected/).waitFor();
+    await page.waitForTimeout(300);
+    await page.reload();
+    const again = await rows(page, "By thread", (rows) => rows.length >= 7 && rows.some(([first]) => first === ""));
+    expect(again.slice(0, 7)).toEqual(opened.slice(0, 7));
+    await page.getByText(/1 selected/).waitFor();
+    // Its line stands out.
+    await page.locator(".legend li.bright").waitFor();
+  });
+
+  test("keys move through time", async () => {
+    seen = await watch(browser, link(server.address, analysis([byPriority])));
+    const { page } = seen;
+    await rows(page, "By priority");
+    await page.locator("body").press("+");
+    await expect.poll(() => screenOf(page)["range"]).toEqual([15e9, 45e9]);
+    await page.keyboard.press("ArrowRight");
+    await expect.poll(() => screenOf(page)["range"]).toEqual([18e9, 48e9]);
+    await page.keyboard.press("Home");
+    await expect.poll(() => screenOf(page)["range"]).toBeNull();
+  });
+
+  test("a click into the graph selects rows, and selected rows stand out in it", async () => {
+    const alone = { ...byPriority, hidden: [0] };
+    seen = await watch(browser, link(server.address, analysis([alone], { range: [31e9, 49e9] })));
+    const { page } = seen;
+    await rows(page, "By priority");
+    const box = (await page.locator(".u-over").first().boundingBox())!;
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height - 12);
+    await page.mouse.move(box.x + box.width / 2 + 1, box.y + box.height - 12);
+    await page.mouse.click(box.x + box.width / 2 + 1, box.y + box.height - 12);
+    await page.locator("regular-table tr.selected").first().waitFor();
+    expect(await page.locator(".legend li.bright").count()).toBe(1);
+  });
+
+  test("copies as Markdown and as CSV", async () => {
+    seen = await watch(browser, link(server.address, analysis([byPriority])));
+    const { page } = seen;
+    const shown = await rows(page, "By priority");
+    await page.getByRole("button", { name: "Copy ▾" }).click();
+    await page.getByRole("menuitem", { name: "Copy as CSV" }).click();
+    await page.getByText(/copied as CSV/).waitFor();
+    const csv = await page.evaluate(() => navigator.clipboard.readText());
+    const [header, first] = csv.split("\r\n");
+    expect(header).toBe("priority,rows,cpu_ns:sum");
+    expect(first!.split(",")[0]).toBe(shown[0]![0]);
+    expect(Number(first!.split(",")[1])).toBe(number(shown[0]![2]));
+    await page.getByRole("button", { name: "Copy ▾" }).click();
+    await page.getByRole("menuitem", { name: /Copy as Markdown/ }).click();
+    await page.getByText(/copied as Markdown/).waitFor();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(/^\| New In Pri \| Rows \| CPU Usage/);
+  });
+
+  test("the person's own presets are kept and forgotten", async () => {
+    seen = await watch(browser, link(server.address, analysis([byPriority])));
+    const { page } = seen;
+    await rows(page, "By priority");
+    await page.getByRole("button", { name: "More of By priority" }).click();
+    await page.getByRole("menuitem", { name: /Save as my preset/ }).click();
+    await page.getByLabel("Name").fill("Bands <b>of</b> mine");
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.getByRole("navigation", { name: "Graphs" }).getByRole("button", { name: "Bands <b>of</b> mine", exact: true }).waitFor();
+    await page.reload();
+    await page.getByRole("navigation", { name: "Graphs" }).getByRole("button", { name: "Bands <b>of</b> mine", exact: true }).waitFor();
+    await page.getByRole("button", { name: "Forget Bands <b>of</b> mine" }).click();
+    await expect.poll(() => page.getByRole("button", { name: "Bands <b>of</b> mine", exact: true }).count()).toBe(0);
+  });
+
+  test("a report is saved, and needs nothing else", async () => {
+    seen = await watch(browser, server.address);
+    const { page } = seen;
+    await page.locator("[data-finding]").first().waitFor({ timeout: 60_000 });
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save as report" }).click()]);
+    const report = readFileSync((await download.path())!, "utf8");
+    expect(download.suggestedFilename()).toMatch(/^rank-stall.*\.html$/);
+    expect(report).toContain("19.49");
+    expect(report).not.toMatch(/(\bsrc=|<link[^>]*href=|url\()["']?https?:/);
+  });
+
+  test("what the table shows is what SQL says", async ({ skip }) => {
+    seen = await watch(browser, link(server.address, analysis([byPriority])));
+    if (!withSql) skip("this program is built without SQL");
+    const shown = await rows(seen.page, "By priority");
+    const told = sql<{ priority: number; n: number }>(trace, "SELECT priority, count(*) AS n FROM cpu_runs GROUP BY 1");
+    for (const [priority, , count] of shown) {
+      const same = told.find((row) => String(row.priority) === priority);
+      expect(number(count), `priority ${priority}`).toBe(same?.n);
+    }
+  });
+
+  test("SQL runs, and says what is wrong where", async ({ skip }) => {
+    seen = await watch(browser, link(server.address, { page: "sql", traces: [0], query: "SELECT process, count(*) AS n FROM cpu_runs_named GROUP BY 1 ORDER BY n DESC" }));
+    if (!withSql) skip("this program is built without SQL");
+    const { page } = seen;
+    const editor = page.getByRole("textbox").first();
+    await page.getByRole("alert").first().waitFor({ timeout: 60_000 });
+    seen.complaints.length = 0; // The browser says that the answer was a refusal.
+    await editor.fill("SELECT process, runs FROM cpu_by_process ORDER BY runs DESC LIMIT 5");
+    await editor.press("Control+Enter");
+    const told = sql<{ process: string; runs: number }>(trace, "SELECT process, runs FROM cpu_by_process ORDER BY runs DESC LIMIT 5");
+    await page.getByText(told[0]!.process).first().waitFor({ timeout: 60_000 });
+  });
+});
+
+describe("several traces", () => {
+  test("lie side by side on the same axes", async () => {
+    const server = await open([folder.simulate("dpc-flood-no-ids", "3s"), folder.simulate("healthy", "2s")], folder.folder("home-two"));
+    const usage = panel("cpu_runs", ["process_name", "|", "rows", "cpu_ns:sum"], { kind: "timeline", measure: "time", by: "process_name", as: "stacked" }, "Usage");
+    const seen = await watch(browser, link(server.address, analysis([usage], { traces: [0, 1] })));
+    try {
+      await expect.poll(() => seen.page.locator("section.panel .u-over").count(), { timeout: 30_000 }).toBe(2);
+      await expect.poll(() => isDrawn(seen.page, "section.panel .trace:nth-child(2) .plot"), { timeout: 30_000 }).toBe(true);
+      const [one, other] = [
+        (await seen.page.locator(".u-over").nth(0).boundingBox())!,
+        (await seen.page.locator(".u-over").nth(1).boundingBox())!,
+      ];
+      expect([one.y, one.height]).toEqual([other.y, other.height]);
+      expect(Math.abs(one.width - other.width)).toBeLessThan(2);
+      expect(other.x).toBeGreaterThan(one.x + one.width);
+      content(seen);
+    } finally {
+      await seen.close();
+      await server.stop();
+    }
+  });
+});
+
+describe("traces that mean no good", () => {
+  test("names are text", async () => {
+    const trace = join(folder.path, "hostile.etl");
+    run(["simulate", join(import.meta.dirname, "hostile.toml"), "-o", trace]);
+    const server = await open([trace], folder.folder("home-hostile"));
+    const seen = await watch(
+      browser,
+      link(server.address, analysis([panel("cpu_runs", ["process", "thread", "|", "rows", "cpu_ns:sum"], { kind: "timeline", measure: "time", by: "process", as: "stacked" }, "By process")])),
+    );
+    try {
+      const { page } = seen;
+      await rows(page, "By process", (rows) => rows.some(([name]) => name!.startsWith("<img src=x onerror=alert(1)>.exe")));
+      await page.locator(".legend").getByText("<img src=x onerror=alert(1)>.exe").first().waitFor();
+      await page.locator(".legend").getByText("__proto__").first().waitFor();
+      const box = (await page.locator(".u-over").first().boundingBox())!;
+      await page.mouse.move(box.x + 200, box.y + 80);
+      await page.mouse.move(box.x + 202, box.y + 80);
+      await page.locator(".values").waitFor();
+      await page.getByRole("navigation", { name: "Pages" }).getByText("Overview").click();
+      await page.locator("figure .graph").first().waitFor({ timeout: 60_000 });
+      await page.waitForTimeout(1000);
+      expect(await page.locator("img, svg, script:not([src]), b").count()).toBe(0);
+      content(seen);
+    } finally {
+      await seen.close();
+      await server.stop();
+    }
+  });
+
+  test("a cut trace opens, and says so", async () => {
+    const whole = folder.simulate("healthy", "2s");
+    const cut = join(folder.path, "cut.etl");
+    copyFileSync(whole, cut);
+    truncateSync(cut, Math.floor(statSync(whole).size * 0.6) + 123);
+    const server = await open([cut], folder.folder("home-cut"));
+    const seen = await watch(browser, server.address);
+    try {
+      await seen.page.getByRole("list", { name: "Health of the capture" }).waitFor({ timeout: 60_000 });
+      await expect.poll(() => isDrawn(seen.page, "figure .graph"), { timeout: 60_000 }).toBe(true);
+      content(seen);
+    } finally {
+      await seen.close();
+      await server.stop();
+    }
+  });
+
+  test("links that are made up do no harm", async () => {
+    const server = await open([folder.simulate("healthy", "2s")], folder.folder("home-link"));
+    const seen = await watch(browser, `${server.address}#v1=AAAA`);
+    try {
+      await seen.page.getByText(/This link cannot be read/).waitFor();
+      await seen.page.goto(
+        link(server.address, analysis([panel("no_such_table", ["a", "|", "b:sum"], { kind: "timeline", by: "x" }, "Nothing")], { range: [1, 2], filter: [{ column: "<b>", contains: "<i>" }] })),
+      );
+      await seen.page.reload();
+      await seen.page.getByText("There is no table no_such_table.").first().waitFor();
+      content(seen);
+    } finally {
+      await seen.close();
+      await server.stop();
+    }
+  });
+});
+
+describe("the page is readable", () => {
+  let server: Server;
+  beforeAll(async () => {
+    server = await open([folder.simulate("dpc-flood-no-teaming", "2s")], folder.folder("home-sizes"));
+  });
+  afterAll(() => server.stop());
+
+  const flood = analysis([
+    panel("interrupts", ["module", "function", "|", "rows", "duration_ns:sum", "duration_ns:p99"], { kind: "timeline", measure: "time", by: "module", as: "stacked" }, "DPCs"),
+  ]);
+  for (const [width, height] of [
+    [1920, 1080],
+    [1280, 800],
+    [800, 900],
+  ] as const) {
+    for (const colorScheme of ["light", "dark"] as const) {
+      test(`at ${width} × ${height}, ${colorScheme}`, async () => {
+        for (const screen of [{ page: "overview", traces: [0] }, flood]) {
+          const seen = await watch(browser, link(server.address, screen), { viewport: { width, height }, colorScheme });
+          try {
+            const { page } = seen;
+            await page.locator(".u-over").first().waitFor({ timeout: 60_000 });
+            expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+            const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+            expect(background === "rgb(17, 20, 23)").toBe(colorScheme === "dark");
+            // All that can be pressed has a name.
+            const nameless = await page
+              .locator("button, select, input")
+              .evaluateAll((all) =>
+                all
+                  .filter((one) => {
+                    const control = one as HTMLInputElement;
+                    const named = control.getAttribute("aria-label") ?? (control.labels?.[0]?.textContent || control.textContent);
+                    return (named ?? "").trim() === "";
+                  })
+                  .map((one) => one.outerHTML.slice(0, 120)),
+              );
+            expect(nameless).toEqual([]);
+            content(seen);
+          } finally {
+            await seen.close();
+          }
+        }
+      });
+    }
+  }
+});
+
+test("the program's page is small", () => {
+  const sizes = execFileSync("find", [join(import.meta.dirname, "../dist"), "-type", "f", "-printf", "%s\n"], { encoding: "utf8" });
+  const sum = sizes.trim().split("\n").reduce((sum, size) => sum + Number(size), 0);
+  expect(sum).toBeGreaterThan(100_000);
+  expect(sum).toBeLessThan(1_000_000);
+});

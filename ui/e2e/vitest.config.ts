@@ -1,0 +1,14 @@
+import { defineConfig } from "vitest/config";
+
+// The whole page in a browser, against the program: one after the other, for both need processors.
+export default defineConfig({
+  root: import.meta.dirname,
+  cacheDir: "../node_modules/.vite-e2e",
+  test: {
+    include: ["*.e2e.ts"],
+    environment: "node",
+    fileParallelism: false,
+    testTimeout: 120_000,
+    hookTimeout: 300_000,
+  },
+});

@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { COLOURS, nameOf, paletteColor, valueColor } from "./colour";
+
+test("a name has one colour, whatever its id or case", () => {
+  expect(paletteColor("chrome.exe (144)")).toBe(paletteColor("Chrome.exe (9200)"));
+  expect(nameOf("a (b) (12)")).toBe("a (b)");
+});
+
+test("names that objects know are names like others", () => {
+  for (const name of ["constructor", "__proto__", "toString"]) expect(paletteColor(name)).toMatch(/^var\(--series-\d+\)$/);
+});
+
+test("colours spread over the palette", () => {
+  const used = new Set(Array.from({ length: 500 }, (_, place) => paletteColor(`program${place}.exe`)));
+  expect(used.size).toBe(COLOURS);
+});
+
+test("priorities are a scale, ranks above 0 stand out, processors differ from their neighbours", () => {
+  expect(valueColor("priority", "4")).not.toBe(valueColor("priority", "14"));
+  expect(valueColor("priority", "8")).toBe(valueColor("new_priority", "8"));
+  expect(valueColor("rank", "2")).toBe("var(--rank-2)");
+  expect(valueColor("rank", "9")).toBe("var(--rank-4)");
+  const cpus = Array.from({ length: 28 }, (_, cpu) => valueColor("cpu", String(cpu)));
+  expect(new Set(cpus).size).toBe(28);
+});

@@ -1,0 +1,111 @@
+import { describe, expect, test } from "vitest";
+import { functionOf, moduleOf, type FlameAnswer, type Nodes } from "./answer";
+import { calleesOf, callRows, hotPath } from "./calls";
+import { changed, differences, greatest } from "./difference";
+import { callAt, layOut, seen } from "./layout";
+import { matchedWeight, matcher, matchingFrames } from "./search";
+import { callees, callOf, heaviestCallee, pathOf, sibling } from "./walk";
+
+const frames = ["a.exe!main", "b.dll!work", "c.sys!wait", "b.dll!WORK<T>"];
+// main (100): work (60): wait (20), work<T> (30); wait (25). wait (100).
+const nodes: Nodes = {
+  parent: [null, 0, 1, 1, 0, null],
+  frame: [0, 1, 2, 3, 2, 2],
+  self: [15, 10, 20, 30, 25, 100],
+  total: [100, 60, 20, 30, 25, 100],
+  compared: null,
+};
+const layout = layOut(nodes, nodes.total);
+
+describe("the layout", () => {
+  test("puts callees side by side below their caller, each as wide as its weight", () => {
+    expect([...layout.from].map((at) => at * 200)).toEqual([0, 0, 0, 20, 60, 100]);
+    expect([...layout.to].map((at) => Math.round(at * 200))).toEqual([100, 60, 20, 50, 85, 200]);
+    expect([...layout.depth]).toEqual([0, 1, 2, 2, 1, 0]);
+    expect([...layout.next]).toEqual([5, 4, 3, 4, 5, 6]);
+  });
+
+  test("shows what is wide enough of a part of the width", () => {
+    expect(seen(layout, [0, 1], 0)).toEqual({ nodes: [0, 1, 2, 3, 4, 5], rows: 3 });
+    expect(seen(layout, [0, 1], 0.2)).toEqual({ nodes: [0, 1, 5], rows: 2 });
+    expect(seen(layout, [0.5, 1], 0.001)).toEqual({ nodes: [5], rows: 1 });
+  });
+
+  test("finds the call at a place", () => {
+    const at = (depth: number, weight: number) => callAt(layout, depth, weight / 200);
+    expect([at(0, 99), at(0, 101), at(1, 59), at(1, 61), at(2, 19.9), at(2, 20.1), at(2, 55), at(9, 1)]).toEqual([0, 5, 1, 4, 2, 3, -1, -1]);
+  });
+
+  test("of nothing is nothing", () => {
+    const empty: Nodes = { parent: [], frame: [], self: [], total: [], compared: null };
+    expect(seen(layOut(empty, []), [0, 1], 0)).toEqual({ nodes: [], rows: 0 });
+    expect([...layOut(nodes, [0, 0, 0, 0, 0, 0]).to]).toEqual([0, 0, 0, 0, 0, 0]);
+  });
+});
+
+describe("walking", () => {
+  test("goes to callees, siblings and along names", () => {
+    expect(callees(layout, 0)).toEqual([1, 4]);
+    expect(heaviestCallee(layout, 1, nodes.total)).toBe(3);
+    expect(heaviestCallee(layout, 2, nodes.total)).toBe(-1);
+    expect([sibling(nodes, layout, 1, 1), sibling(nodes, layout, 4, -1), sibling(nodes, layout, 4, 1), sibling(nodes, layout, 0, 1), sibling(nodes, layout, 5, -1)]).toEqual([4, 1, -1, 5, 0]);
+    expect(pathOf(frames, nodes, 3)).toEqual(["a.exe!main", "b.dll!work", "b.dll!WORK<T>"]);
+  });
+
+  test("finds the same call in another answer, or as far as it goes", () => {
+    for (const node of nodes.parent.keys()) expect(callOf(frames, nodes, layout, pathOf(frames, nodes, node))).toBe(node);
+    expect(callOf(frames, nodes, layout, ["a.exe!main", "gone"])).toBe(0);
+    expect(callOf(frames, nodes, layout, ["gone"])).toBe(-1);
+    expect(callOf(frames, nodes, layout, [])).toBe(-1);
+  });
+});
+
+describe("finding frames", () => {
+  test("by a part of the name in any case, or a pattern", () => {
+    expect(matchingFrames(frames, "Work")).toEqual([false, true, false, true]);
+    expect(matchingFrames(frames, "/^c\\.|main$/")).toEqual([true, false, true, false]);
+    expect(matchingFrames(frames, "  ")).toBeNull();
+    expect(matcher("/[/")!("x/[/y")).toBe(true);
+  });
+
+  test("counts each stack once", () => {
+    expect(matchedWeight(nodes, matchingFrames(frames, "work")!, nodes.total)).toBe(60);
+    expect(matchedWeight(nodes, matchingFrames(frames, "wait")!, nodes.total)).toBe(20 + 25 + 100);
+    expect(matchedWeight(nodes, matchingFrames(frames, "nothing")!, nodes.total)).toBe(0);
+  });
+});
+
+describe("differences", () => {
+  const answer: FlameAnswer = {
+    total: 200, compared_total: 400, known: 1, frames, cut: 0, unit: "ns", sql: null,
+    nodes: { ...nodes, compared: [100, 0, 0, 0, 100, 300] },
+  };
+  test("are of shares, not of weights", () => {
+    expect([...differences(answer)!]).toEqual([0.25, 0.3, 0.1, 0.15, -0.125, -0.25]);
+    expect(greatest(differences(answer)!)).toBe(0.3);
+    expect(differences({ ...answer, nodes })).toBeNull();
+    expect(differences({ ...answer, compared_total: 0 })![0]).toBe(0.5);
+  });
+  test("are told by a sign, not by colour alone", () => {
+    expect([0.032, -0.0051, 0].map(changed)).toEqual(["▲ 3.2 pp", "▼ 0.51 pp", "no change"]);
+  });
+});
+
+describe("a table of calls", () => {
+  const list = calleesOf(nodes);
+  test("has the heaviest first, as far as calls are open", () => {
+    expect(callRows(list, new Set()).map(({ node }) => node)).toEqual([1, 4]);
+    expect(callRows(list, new Set([1])).map(({ node, level, opens }) => [node, level, opens])).toEqual([
+      [1, 0, true], [3, 1, false], [2, 1, false], [4, 0, false],
+    ]);
+  });
+  test("is open at first where most of the weight leads", () => {
+    expect([...hotPath(nodes, list)]).toEqual([1]);
+    expect([...hotPath({ ...nodes, total: [] }, [])]).toEqual([]);
+  });
+});
+
+test("frames have a module and a function", () => {
+  expect(["a.exe!main", "a.exe+0x12", "0xfffff801"].map(moduleOf)).toEqual(["a.exe", "a.exe", "0xfffff801"]);
+  expect(["a.exe!main", "a.exe+0x12", "a.exe!?"].map(functionOf)).toEqual(["main", "a.exe+0x12", "a.exe"]);
+});

@@ -1,0 +1,130 @@
+// Draws a flame graph.
+
+import type { Layer } from "../canvas/layer";
+import { fitting, font } from "../canvas/surface";
+import { colour, css, inkOn, mixed, rgb, type Rgb } from "../canvas/theme";
+import { paletteColor } from "../colour";
+import { functionOf, moduleOf, type FlameAnswer } from "./answer";
+import { changed } from "./difference";
+import type { FlameLayout, Part } from "./layout";
+
+/** In pixels. */
+export const ROW = 19;
+const NAMED_FROM = 26;
+
+/** More here than there, and less. */
+export const MORE = "light-dark(#c2382b, #e8655a)";
+export const LESS = "light-dark(#2166ac, #5b9bd9)";
+
+/** All that is to be seen. */
+export interface FlamePicture {
+  answer: FlameAnswer;
+  layout: FlameLayout;
+  /** The calls that are wide enough, and how many rows they need. */
+  nodes: number[];
+  rows: number;
+  /** The part of the width that is shown. */
+  part: Part;
+  /** Outermost calls are at the top. */
+  hanging: boolean;
+  /** How far it is scrolled down, in pixels. */
+  scrolled: number;
+  /** Frames that match what is looked for. */
+  matching: boolean[] | null;
+  differences: Float64Array | null;
+  greatest: number;
+  /** The call that is looked at, or -1: marked over the picture. */
+  at: number;
+}
+
+/** The top of a row, before it is scrolled. */
+export function topOf(depth: number, rows: number, hanging: boolean): number {
+  return (hanging ? depth : rows - 1 - depth) * ROW;
+}
+
+export function paintFlame(ctx: CanvasRenderingContext2D, width: number, height: number, picture: FlamePicture, layer: Layer): void {
+  const { layout, nodes, part, rows, hanging, scrolled, at } = picture;
+  const of = [layout, nodes, hanging, scrolled, picture.matching, picture.differences];
+  layer.draw(ctx, { of, axis: { range: part, from: 0, to: width }, height, extent: part }, (ctx) => calls(ctx, width, height, picture));
+  if (at < 0) return;
+  const [from, wide] = placeOf(picture, at, width);
+  ctx.strokeStyle = colour("var(--fg)");
+  ctx.lineWidth = 2;
+  ctx.strokeRect(from + 1, topOf(layout.depth[at], rows, hanging) - scrolled + 1, Math.max(wide - 2, 1), ROW - 3);
+}
+
+/** Where a call begins, and how wide it is, in pixels. */
+function placeOf({ layout, part: [left, right] }: FlamePicture, node: number, width: number): [from: number, wide: number] {
+  const across = width / Math.max(right - left, Number.MIN_VALUE);
+  const from = Math.max((layout.from[node] - left) * across, 0);
+  const to = Math.min((layout.to[node] - left) * across, width);
+  return [from, Math.max(to - from - (to - from > 3 ? 1 : 0), 0.5)];
+}
+
+function calls(ctx: CanvasRenderingContext2D, width: number, height: number, picture: FlamePicture): void {
+  const { answer, layout, rows, hanging, scrolled } = picture;
+  const fills = new Map<string, Rgb>();
+  const panel = rgb("var(--panel)");
+  ctx.font = font(document.body, 11);
+  ctx.textBaseline = "middle";
+  for (const node of picture.nodes) {
+    const top = topOf(layout.depth[node], rows, hanging) - scrolled;
+    if (top + ROW < 0 || top > height) continue;
+    const [from, wide] = placeOf(picture, node, width);
+    const name = answer.frames[answer.nodes.frame[node]];
+    const matches = picture.matching?.[answer.nodes.frame[node]];
+    let fill = fillOf(picture, node, name, fills, panel);
+    if (picture.matching && !matches) fill = mixed(fill, panel, 0.7);
+    ctx.fillStyle = css(fill);
+    ctx.fillRect(from, top, wide, ROW - 1);
+    if (picture.differences) hatch(ctx, picture.differences[node] / picture.greatest, from, top, wide);
+    if (matches) {
+      ctx.fillStyle = colour("var(--gold)");
+      ctx.fillRect(from, top + ROW - 4, wide, 3);
+    }
+    if (wide < NAMED_FROM) continue;
+    ctx.fillStyle = picture.matching && !matches ? colour("var(--muted)") : inkOn(fill);
+    ctx.fillText(textOf(ctx, picture, node, name, wide - 8), from + 4, top + ROW / 2);
+  }
+}
+
+function fillOf(picture: FlamePicture, node: number, name: string, fills: Map<string, Rgb>, panel: Rgb): Rgb {
+  if (picture.differences) {
+    const difference = picture.differences[node] / (picture.greatest || 1);
+    const strength = Math.sqrt(Math.abs(difference));
+    return mixed(rgb("var(--idle)"), rgb(difference > 0 ? MORE : LESS), strength);
+  }
+  const module = moduleOf(name);
+  let fill = fills.get(module);
+  if (!fill) {
+    fill = mixed(rgb(paletteColor(module)), panel, 0.45);
+    fills.set(module, fill);
+  }
+  return fill;
+}
+
+/** Lines that rise where it is more and fall where it is less: colour alone does not tell it. */
+function hatch(ctx: CanvasRenderingContext2D, difference: number, from: number, top: number, wide: number): void {
+  if (Math.abs(difference) < 0.02 || wide < 6) return;
+  const [rise, apart] = [ROW - 1, 9];
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(from, top, wide, rise);
+  ctx.clip();
+  ctx.strokeStyle = css(rgb("var(--panel)"), 0.28);
+  ctx.lineWidth = 1;
+  ctx.beginPath();
+  for (let x = from - rise; x < from + wide; x += apart) {
+    ctx.moveTo(x, difference > 0 ? top + rise : top);
+    ctx.lineTo(x + rise, difference > 0 ? top : top + rise);
+  }
+  ctx.stroke();
+  ctx.restore();
+}
+
+function textOf(ctx: CanvasRenderingContext2D, picture: FlamePicture, node: number, name: string, room: number): string {
+  const change = picture.differences ? `${changed(picture.differences[node])}  ` : "";
+  const whole = change + name;
+  if (ctx.measureText(whole).width <= room) return whole;
+  return fitting(ctx, change + functionOf(name), room);
+}

@@ -1,0 +1,51 @@
+// Going from call to call.
+
+import type { Nodes } from "./answer";
+import type { FlameLayout } from "./layout";
+
+/** The callee with the most weight, or -1. */
+export function heaviestCallee(layout: FlameLayout, node: number, weights: number[]): number {
+  let heaviest = -1;
+  for (const callee of callees(layout, node)) {
+    if (heaviest < 0 || weights[callee] > weights[heaviest]) heaviest = callee;
+  }
+  return heaviest;
+}
+
+/** Calls below one, each directly. */
+export function callees(layout: FlameLayout, node: number): number[] {
+  const found: number[] = [];
+  for (let callee = node + 1; callee < layout.next[node]; callee = layout.next[callee]) found.push(callee);
+  return found;
+}
+
+/** The call beside one, of the same caller: after it, or before it; -1 if there is none. */
+export function sibling(nodes: Nodes, layout: FlameLayout, node: number, step: 1 | -1): number {
+  const parent = nodes.parent[node];
+  const end = parent === null ? layout.next.length : layout.next[parent];
+  if (step > 0) return layout.next[node] < end ? layout.next[node] : -1;
+  let before = -1;
+  for (let other = parent === null ? 0 : parent + 1; other < node; other = layout.next[other]) before = other;
+  return before;
+}
+
+/** The names of the calls that lead to one, outermost first, and its own. */
+export function pathOf(frames: string[], nodes: Nodes, node: number): string[] {
+  const path: string[] = [];
+  for (let at: number | null = node; at !== null; at = nodes.parent[at]) path.unshift(frames[nodes.frame[at]]);
+  return path;
+}
+
+/** The call that such names lead to, or as far as they do; -1 if not even the first is there. */
+export function callOf(frames: string[], nodes: Nodes, layout: FlameLayout, path: string[]): number {
+  let found = -1;
+  let [from, end] = [0, layout.next.length];
+  for (const name of path) {
+    let at = from;
+    while (at < end && frames[nodes.frame[at]] !== name) at = layout.next[at];
+    if (at >= end) break;
+    found = at;
+    [from, end] = [at + 1, layout.next[at]];
+  }
+  return found;
+}

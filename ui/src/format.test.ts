@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { bytes, count, duration, measured, moment, percent, short, stretch } from "./format";
+
+test("spans of time in the unit that suits them", () => {
+  expect(duration(0)).toBe("0 ns");
+  expect(duration(12)).toBe("12 ns");
+  expect(duration(220_000)).toBe("220 µs");
+  expect(duration(1_500_000)).toBe("1.5 ms");
+  expect(duration(19_493_000_000)).toBe("19.493 s");
+  expect(duration(123_456_000_000_000)).toBe("123,456 s");
+  expect(duration(-2_000)).toBe("-2 µs");
+});
+
+test("moments as fine as needed", () => {
+  expect(moment(30_333_000_000, 1_000_000)).toBe("30.333 s");
+  expect(moment(30_333_000_000, 1_000_000_000)).toBe("30 s");
+  expect(moment(1, 1)).toBe("0.000000001 s");
+  expect(stretch([20_000_000_000, 30_000_000_000])).toBe("20.00 – 30.00 s");
+});
+
+test("counts, sizes, shares", () => {
+  expect(count(163_230)).toBe("163,230");
+  expect(short(163_230)).toBe("163 k");
+  expect(bytes(1536)).toBe("1.5 KiB");
+  expect(bytes(1023)).toBe("1,023 B");
+  expect(percent(0.125)).toBe("12.5 %");
+  expect(percent(1)).toBe("100 %");
+  expect(measured(3, "1024 CPU cycles")).toBe("3 1024 CPU cycles");
+  expect(measured(2.5, "")).toBe("2.5");
+});

@@ -1,0 +1,8 @@
+import { mount } from "svelte";
+import "./app.css";
+import "./table/table.css";
+import App from "./shell/App.svelte";
+import { page } from "./view/state.svelte";
+
+mount(App, { target: document.getElementById("page")! });
+void page.start();

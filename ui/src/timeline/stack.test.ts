@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+import type { Table, Timeline } from "../api/types";
+import { linesOf } from "./lines";
+import { bucketAt, highest, stacked } from "./stack";
+
+test("layers lie on those below; what nothing is known of stays so", () => {
+  expect(stacked([[1, null, null], [2, 5, null], [4, null, null]])).toEqual([
+    [1, null, null],
+    [3, 5, null],
+    [7, 5, null],
+  ]);
+  expect(stacked([])).toEqual([]);
+});
+
+test("the highest, and the stretch of a time", () => {
+  expect(highest([[1, null], [7, 3]])).toBe(7);
+  expect(highest([])).toBe(0);
+  expect(bucketAt(100, 10, 3, 119)).toBe(1);
+  expect(bucketAt(100, 10, 3, 130)).toBeNull();
+  expect(bucketAt(100, 10, 3, 99)).toBeNull();
+});
+
+const answer: Timeline = {
+  start_ns: 0,
+  end_ns: 25,
+  bucket_ns: 10,
+  buckets: 3,
+  series: [{ id: 1, label: "a.exe (4)", total: 30, values: [10, 20, 5] }],
+  rest: { count: 2, total: 4, values: [4, 0, 0] },
+  unit: "ns",
+  sql: null,
+};
+const cpuRuns = { name: "cpu_runs", columns: [] as Table["columns"] } as Table;
+
+test("time on CPUs is a share of all of them; the last stretch is shorter", () => {
+  const { lines, unit, totalUnit } = linesOf(answer, cpuRuns, { kind: "timeline", measure: "time", by: "process" }, 2);
+  expect(lines[0]!.values).toEqual([0.5, 1, 0.5]);
+  expect(lines[1]).toMatchObject({ id: "rest", label: "2 others", values: [0.2, 0, 0] });
+  expect([unit, totalUnit]).toEqual(["share", "ns"]);
+});
+
+test("of one CPU where each has its line", () => {
+  const graph = { kind: "timeline", measure: "time", by: "cpu", as: "lines" } as const;
+  expect(linesOf(answer, cpuRuns, graph, 2).lines[0]!.values).toEqual([1, 2, 1]);
+});
+
+test("other time is how many at once, other measures stay as they are", () => {
+  expect(linesOf(answer, { ...cpuRuns, name: "disk_io" }, { kind: "timeline", measure: "time" }, 2).lines[0]!.values).toEqual([1, 2, 1]);
+  const ready = linesOf(answer, cpuRuns, { kind: "timeline", measure: "ready_ns" }, 2);
+  expect(ready.lines[0]!.values).toEqual([10, 20, 5]);
+  expect(ready.told).toBe("ready_ns per 10 ns");
+});
+
+test("lines of one colour differ in shade", () => {
+  const [series] = answer.series;
+  const twice = { ...answer, rest: null, series: [series!, { ...series!, id: 2, label: "a.exe (8)" }] };
+  const [one, other] = linesOf(twice, cpuRuns, { kind: "timeline", measure: "time", by: "process" }, 2).lines;
+  expect(one!.color).not.toBe(other!.color);
+  expect(other!.color).toContain(one!.color);
+});

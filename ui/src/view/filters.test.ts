@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import type { Table } from "../api/types";
+import { applicable, byValues, joined, told } from "./filters";
+
+test("values are told apart by labels, the unknown by its id", () => {
+  expect(byValues("cpu", [{ id: 0, label: "0" }, { id: 2, label: "2" }])).toEqual({ column: "cpu", is: ["0", "2"] });
+  expect(byValues("process", [{ id: null, label: "unknown" }, { id: 2, label: "a.exe (4)" }], true)).toEqual({ column: "process", not_in: [null, 2] });
+});
+
+test("the newer filter of a kind replaces the older; exclusions add up", () => {
+  const first = { column: "cpu", is: ["0"] };
+  expect(joined([first], { column: "cpu", is: ["2"] })).toEqual([{ column: "cpu", is: ["2"] }]);
+  expect(joined([first], { column: "rank", is: ["2"] })).toHaveLength(2);
+  expect(joined([{ column: "process", is_not: ["a"] }], { column: "process", is_not: ["b"] })).toEqual([{ column: "process", is_not: ["a", "b"] }]);
+  expect(joined([first], { column: "cpu", is_not: ["1"] })).toHaveLength(2);
+});
+
+test("only filters by columns that a table has apply", () => {
+  const table = { columns: [{ name: "cpu" }] } as Table;
+  expect(applicable([{ column: "cpu", is: ["1"] }, { column: "rank", is: ["2"] }], table)).toEqual([{ column: "cpu", is: ["1"] }]);
+  expect(applicable([{ column: "cpu", is: ["1"] }], undefined)).toEqual([]);
+});
+
+test("in words", () => {
+  expect(told({ column: "ready_ns", from: 1_000_000, to: 2_500_000_000 }, "ns")).toBe("ready_ns ≥ 1 ms, ready_ns < 2.5 s");
+  expect(told({ column: "cpu", is: ["0", "2", "4", "6", "8"] })).toBe("cpu: 0, 2, 4, 6, … (5)");
+});

@@ -1,0 +1,200 @@
+// All that can be seen, as a small document. Links carry it, the browser's history keeps it.
+
+import type { Filter, Graph, Id, Range, View } from "../api/types";
+import { BAR } from "./columns";
+
+/** A view with what the person did in it. */
+export interface Panel {
+  view: View;
+  title?: string;
+  /** Series that are not drawn, by id. */
+  hidden?: Id[];
+  /** Nor is what has no line of its own. */
+  restHidden?: boolean;
+  /** The paths of the rows that are opened, and of those that are selected. */
+  open?: Id[][];
+  selected?: Id[][];
+  show?: "both" | "graph" | "table";
+  /** The stretch of time that a flame graph is compared with. */
+  compare?: Range;
+  /** A flame graph whose callers are below. */
+  inverted?: boolean;
+}
+
+/** Graphs that are looked at together. */
+export interface Tab {
+  name: string;
+  panels: Panel[];
+}
+
+/** One wait, explained. */
+export interface WaitAt {
+  trace: number;
+  /** Its row in `threads`, or else its id. */
+  thread_row: number | null;
+  thread_id: number | null;
+  at_ns: number;
+}
+
+export interface Screen {
+  page: "overview" | "analysis" | "sql";
+  /** The traces shown side by side; the first is the one that is analysed. */
+  traces: number[];
+  range: Range | null;
+  selection: Range | null;
+  filter: Filter[];
+  tabs: Tab[];
+  tab: number;
+  /** Which finding is followed. */
+  finding: number | null;
+  wait: WaitAt | null;
+  query: string | null;
+}
+
+/** What is seen first. */
+export function firstScreen(traces: number[]): Screen {
+  return {
+    page: "overview",
+    traces,
+    range: null,
+    selection: null,
+    filter: [],
+    tabs: [{ name: "Analysis 1", panels: [] }],
+    tab: 0,
+    finding: null,
+    wait: null,
+    query: null,
+  };
+}
+
+// What a link says is not trusted: it may be old, cut or made up. What is not as it should be is left out.
+
+type Loose = Record<string, unknown>;
+
+const isObject = (value: unknown): value is Loose => typeof value === "object" && value !== null && !Array.isArray(value);
+const isNumber = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value);
+const isId = (value: unknown): value is Id => value === null || (Number.isSafeInteger(value));
+const isText = (value: unknown): value is string => typeof value === "string" && value.length <= 10_000;
+const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+
+/** At most that many of anything a link lists. */
+const MOST = 500;
+
+export function readRange(value: unknown): Range | null {
+  if (!Array.isArray(value) || value.length !== 2) return null;
+  const [from, to] = value as unknown[];
+  return isNumber(from) && isNumber(to) && from >= 0 && from < to ? [Math.round(from), Math.round(to)] : null;
+}
+
+function readPaths(value: unknown): Id[][] {
+  return list(value)
+    .filter((path): path is Id[] => Array.isArray(path) && path.length <= 16 && path.every(isId))
+    .slice(0, MOST);
+}
+
+function readFilter(value: unknown): Filter | null {
+  if (!isObject(value) || !isText(value.column)) return null;
+  const filter: Filter = { column: value.column };
+  if (Array.isArray(value.in)) filter.in = value.in.filter(isId).slice(0, MOST);
+  if (Array.isArray(value.not_in)) filter.not_in = value.not_in.filter(isId).slice(0, MOST);
+  if (Array.isArray(value.is)) filter.is = value.is.filter(isText).slice(0, MOST);
+  if (Array.isArray(value.is_not)) filter.is_not = value.is_not.filter(isText).slice(0, MOST);
+  if (isText(value.contains)) filter.contains = value.contains;
+  if (isNumber(value.from)) filter.from = value.from;
+  if (isNumber(value.to)) filter.to = value.to;
+  return Object.keys(filter).length > 1 ? filter : null;
+}
+
+function readGraph(value: unknown): Graph {
+  const kinds = ["timeline", "heat", "lanes", "flame", "histogram", "none"] as const;
+  const graph: Loose = isObject(value) ? value : {};
+  const read: Graph = { kind: kinds.find((kind) => kind === graph.kind) ?? "none" };
+  if (isText(graph.measure)) read.measure = graph.measure;
+  const functions = ["sum", "max", "min", "mean", "count"] as const;
+  const known = functions.find((one) => one === graph.function);
+  if (known !== undefined) read.function = known;
+  if (isText(graph.by)) read.by = graph.by;
+  if (graph.as === "lines" || graph.as === "stacked") read.as = graph.as;
+  if (isText(graph.stack)) read.stack = graph.stack;
+  return read;
+}
+
+/** A view of a link, a preset or a finding; none if it names no table. */
+export function readView(value: unknown): View | null {
+  if (!isObject(value) || !isText(value.table)) return null;
+  const columns = list(value.columns).filter(isText).slice(0, 200);
+  const bar = columns.indexOf(BAR);
+  const sort = isObject(value.sort) && isText(value.sort.column) ? value.sort : null;
+  return {
+    table: value.table,
+    columns: bar < 0 ? [BAR, ...columns] : columns.filter((column, place) => column !== BAR || place === bar),
+    graph: readGraph(value.graph),
+    range: readRange(value.range),
+    filter: list(value.filter)
+      .map(readFilter)
+      .filter((filter) => filter !== null),
+    sort: sort && { column: sort.column as string, descending: sort.descending === true },
+  };
+}
+
+function readPanel(value: unknown): Panel | null {
+  if (!isObject(value)) return null;
+  const view = readView(value.view);
+  if (view === null) return null;
+  const panel: Panel = { view };
+  if (isText(value.title)) panel.title = value.title;
+  const hidden = list(value.hidden).filter(isId).slice(0, MOST);
+  if (hidden.length > 0) panel.hidden = hidden;
+  if (value.restHidden === true) panel.restHidden = true;
+  const [open, selected] = [readPaths(value.open), readPaths(value.selected)];
+  if (open.length > 0) panel.open = open;
+  if (selected.length > 0) panel.selected = selected;
+  const compare = readRange(value.compare);
+  if (compare) panel.compare = compare;
+  if (value.inverted === true) panel.inverted = true;
+  if (value.show === "graph" || value.show === "table") panel.show = value.show;
+  return panel;
+}
+
+function readTab(value: unknown): Tab | null {
+  if (!isObject(value)) return null;
+  const panels = list(value.panels)
+    .map(readPanel)
+    .filter((panel) => panel !== null);
+  return { name: isText(value.name) ? value.name : "Analysis", panels: panels.slice(0, 40) };
+}
+
+/** The screen that a document describes, of those traces that are open. */
+export function readScreen(value: unknown, open: readonly number[]): Screen | null {
+  if (!isObject(value)) return null;
+  const first = firstScreen(open.slice(0, 4));
+  const traces = list(value.traces).filter((trace): trace is number => isNumber(trace) && open.includes(trace));
+  const tabs = list(value.tabs)
+    .map(readTab)
+    .filter((tab) => tab !== null)
+    .slice(0, 40);
+  const wait = isObject(value.wait) ? value.wait : null;
+  const found = { ...first, tabs: tabs.length > 0 ? tabs : first.tabs };
+  return {
+    ...found,
+    page: value.page === "analysis" || value.page === "sql" ? value.page : "overview",
+    traces: traces.length > 0 ? [...new Set(traces)] : first.traces,
+    range: readRange(value.range),
+    selection: readRange(value.selection),
+    filter: list(value.filter)
+      .map(readFilter)
+      .filter((one) => one !== null),
+    tab: isNumber(value.tab) ? Math.min(Math.max(Math.trunc(value.tab), 0), found.tabs.length - 1) : 0,
+    finding: isNumber(value.finding) ? value.finding : null,
+    wait:
+      wait && isNumber(wait.trace) && isNumber(wait.at_ns) && (isNumber(wait.thread_row) || isNumber(wait.thread_id))
+        ? {
+            trace: wait.trace,
+            thread_row: isNumber(wait.thread_row) ? wait.thread_row : null,
+            thread_id: isNumber(wait.thread_id) ? wait.thread_id : null,
+            at_ns: wait.at_ns,
+          }
+        : null,
+    query: isText(value.query) ? value.query : null,
+  };
+}

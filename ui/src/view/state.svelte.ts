@@ -1,0 +1,353 @@
+// What the page shows now, and how it comes to show something else: every change is a step of the
+// browser's history, with its address.
+
+import { api, isCancelled, sentence, waiting } from "../api/client";
+import type { Explanation, Filter, Overview, Preset, Progress, Range, Session, Table, Trace, View } from "../api/types";
+import { fragmentOf, screenOf } from "./fragment";
+import { joined } from "./filters";
+import { marksOf, type Mark } from "./marks";
+import { around, panned, same, within, zoomed } from "./range";
+import { firstScreen, type Panel, type Screen } from "./screen";
+
+/** Changes of the same kind that follow each other this fast are one step back. */
+const ONE_STEP_MS = 900;
+
+/** All about one trace that is asked once. */
+export class Opened {
+  tables = $state.raw<Table[] | null>(null);
+  presets = $state.raw<Preset[]>([]);
+  overview = $state.raw<Overview | null>(null);
+  explanation = $state.raw<Explanation | null>(null);
+  /** What could not be had, by what was asked. */
+  failed = $state<Record<string, string>>({});
+  marks: Mark[] = $derived(marksOf(this.explanation?.findings ?? []));
+  input = $state.raw<Mark[]>([]);
+  #asked = new Set<string>();
+
+  constructor(readonly trace: Trace) {}
+
+  /** A table by its name. */
+  table(name: string): Table | undefined {
+    return this.tables?.find((table) => table.name === name);
+  }
+
+  /** Asks once; again after it failed. */
+  async #once(what: string, ask: () => Promise<void>): Promise<void> {
+    if (this.#asked.has(what)) return;
+    this.#asked.add(what);
+    try {
+      await ask();
+      delete this.failed[what];
+    } catch (error) {
+      this.#asked.delete(what);
+      if (!isCancelled(error)) this.failed[what] = sentence(error);
+    }
+  }
+
+  needTables(): void {
+    void this.#once("tables", async () => {
+      this.tables = await api.tables(this.trace.id);
+    });
+    void this.#once("presets", async () => {
+      this.presets = await api.builtIn(this.trace.id);
+    });
+  }
+
+  /** How many rows tables have is known once they are made. */
+  async #renew(): Promise<void> {
+    if (this.tables !== null) this.tables = await api.tables(this.trace.id);
+  }
+
+  needOverview(): void {
+    void this.#once("overview", async () => {
+      this.overview = await api.overview(this.trace.id);
+      await this.#renew();
+    });
+  }
+
+  needFindings(): void {
+    void this.#once("findings", async () => {
+      this.explanation = await api.findings(this.trace.id);
+      await this.#renew();
+    });
+  }
+
+  /** Keys pressed and clicks, for marks. */
+  needInput(): void {
+    const table = this.table("input");
+    if (table === undefined || table.recorded === false) return;
+    void this.#once("input", async () => {
+      const columns = [table.time, ...table.columns.filter(({ kind }) => kind === "key").map(({ name }) => name)];
+      const { values } = await api.rows(this.trace.id, {
+        table: "input",
+        columns: [...new Set(columns)].slice(0, 4),
+        range: null,
+        filter: [],
+        sort: null,
+        offset: 0,
+        first: 1000,
+      });
+      this.input = values.flatMap(([time, ...rest]) =>
+        typeof time === "number"
+          ? [
+              {
+                kind: "input" as const,
+                range: [time, time] as Range,
+                text: rest.filter((cell) => typeof cell === "string" || typeof cell === "number").join(" "),
+              },
+            ]
+          : [],
+      );
+    });
+  }
+}
+
+class Page {
+  session = $state.raw<Session | null>(null);
+  /** Why nothing can be shown. */
+  failure = $state<string | null>(null);
+  opened = $state.raw<Map<number, Opened>>(new Map());
+  own = $state.raw<Preset[]>([]);
+  screen = $state.raw<Screen>(firstScreen([]));
+  /** The moment under the pointer. */
+  hover = $state<number | null>(null);
+  showMarks = $state(true);
+  progress = $state.raw<Progress | null>(null);
+  /** Said once, for a while. */
+  notice = $state<string | null>(null);
+  /** How far back and forward one can go. */
+  at = $state(0);
+  last = $state(0);
+
+  #step: { kind: string; when: number } | null = null;
+  #noticed: ReturnType<typeof setTimeout> | undefined;
+
+  /** The trace that is analysed. */
+  get main(): Opened | undefined {
+    return this.opened.get(this.screen.traces[0] ?? -1);
+  }
+
+  /** The traces that are shown. */
+  get shown(): Opened[] {
+    return this.screen.traces.flatMap((id) => this.opened.get(id) ?? []);
+  }
+
+  /** The whole of all traces shown. */
+  get whole(): Range {
+    return [0, Math.max(...this.shown.map(({ trace }) => trace.range?.[1] ?? trace.duration_ns ?? 0), 1000)];
+  }
+
+  /** What is seen of it. */
+  get range(): Range {
+    return this.screen.range ? within(this.screen.range, this.whole) : this.whole;
+  }
+
+  /** What tables are about: what is selected, or else what is seen. */
+  get focus(): Range {
+    return this.screen.selection ?? this.range;
+  }
+
+  get panels(): Panel[] {
+    return this.screen.tabs[this.screen.tab]?.panels ?? [];
+  }
+
+  /** Asks what there is, and shows what the address says. */
+  async start(): Promise<void> {
+    try {
+      const session = await api.session();
+      this.opened = new Map(session.traces.map((trace) => [trace.id, new Opened(trace)]));
+      this.session = session;
+      this.#read();
+      history.replaceState({ at: 0 }, "");
+      addEventListener("popstate", (event) => {
+        const state = event.state as { at?: number } | null;
+        this.at = state?.at ?? this.last + 1;
+        this.last = Math.max(this.last, this.at);
+        this.#step = null;
+        this.#read();
+      });
+      this.own = await api.presets().catch(() => []);
+    } catch (error) {
+      this.failure = sentence(error);
+    }
+  }
+
+  #read(): void {
+    const open = [...this.opened.keys()];
+    const screen = screenOf(location.hash, open);
+    if (screen === null && location.hash.length > 1) this.say("This link cannot be read: it shows the overview instead.");
+    this.screen = screen ?? firstScreen(open.slice(0, 4));
+  }
+
+  /**
+   * Shows something else. Steps of the same `kind` in quick succession are one, so that the way back
+   * does not go through every moment of panning.
+   */
+  go(change: Partial<Screen>, kind = ""): void {
+    this.screen = { ...this.screen, ...change };
+    const now = performance.now();
+    const joins = kind !== "" && this.#step?.kind === kind && now - this.#step.when < ONE_STEP_MS;
+    this.#step = { kind, when: now };
+    const address = `#${fragmentOf(this.screen)}`;
+    if (joins) {
+      history.replaceState({ at: this.at }, "", address);
+    } else {
+      this.at += 1;
+      this.last = this.at;
+      history.pushState({ at: this.at }, "", address);
+    }
+  }
+
+  /** Tells something, for some seconds. */
+  say(text: string): void {
+    this.notice = text;
+    clearTimeout(this.#noticed);
+    this.#noticed = setTimeout(() => (this.notice = null), 6000);
+  }
+
+  // Time.
+
+  zoomTo(range: Range | null, kind = "zoom"): void {
+    const next = range && within(range, this.whole);
+    const all = next === null || same(next, this.whole);
+    this.go({ range: all ? null : next }, kind);
+  }
+
+  zoomBy(factor: number, at?: number): void {
+    this.zoomTo(zoomed(this.range, factor, this.whole, at), "zooming");
+  }
+
+  pan(share: number): void {
+    this.zoomTo(panned(this.range, share, this.whole), "panning");
+  }
+
+  select(range: Range | null): void {
+    if (!same(range, this.screen.selection)) this.go({ selection: range && within(range, this.whole) }, "selecting");
+  }
+
+  zoomToSelection(): void {
+    if (this.screen.selection) this.go({ range: within(this.screen.selection, this.whole), selection: null });
+  }
+
+  // Filters of all graphs.
+
+  filterAll(filter: Filter): void {
+    this.go({ filter: joined(this.screen.filter, filter) });
+  }
+
+  unfilterAll(place: number): void {
+    this.go({ filter: this.screen.filter.filter((_, one) => one !== place) });
+  }
+
+  // Panels.
+
+  /** Puts other panels into the tab that is shown. */
+  setPanels(panels: Panel[], kind = ""): void {
+    const tabs = this.screen.tabs.map((tab, place) => (place === this.screen.tab ? { ...tab, panels } : tab));
+    this.go({ tabs, page: "analysis" }, kind);
+  }
+
+  changePanel(place: number, change: Partial<Panel>, kind = ""): void {
+    const panels = this.panels.map((panel, one) => (one === place ? { ...panel, ...change } : panel));
+    this.setPanels(panels, kind);
+  }
+
+  addPanel(view: View, title?: string): void {
+    const panel: Panel = title === undefined ? { view } : { view, title };
+    this.setPanels([...this.panels, panel]);
+  }
+
+  closePanel(place: number): void {
+    this.setPanels(this.panels.filter((_, one) => one !== place));
+  }
+
+  movePanel(place: number, by: number): void {
+    const panels = [...this.panels];
+    const [panel] = panels.splice(place, 1);
+    panels.splice(place + by, 0, panel!);
+    this.setPanels(panels);
+  }
+
+  addTab(name: string, panels: Panel[] = [], change: Partial<Screen> = {}): void {
+    const tabs = [...this.screen.tabs, { name, panels }];
+    this.go({ ...change, tabs, tab: tabs.length - 1, page: "analysis" });
+  }
+
+  closeTab(place: number): void {
+    const tabs = this.screen.tabs.filter((_, one) => one !== place);
+    if (tabs.length === 0) tabs.push({ name: "Analysis 1", panels: [] });
+    const tab = Math.min(this.screen.tab - (place < this.screen.tab ? 1 : 0), tabs.length - 1);
+    this.go({ tabs, tab: Math.max(tab, 0) });
+  }
+
+  /** Zooms and filters everything to the evidence of a finding. */
+  follow(place: number, evidence?: number): void {
+    const opened = this.main;
+    const finding = opened?.explanation?.findings[place];
+    if (!opened || !finding) return;
+    const chosen = evidence === undefined ? finding.evidence : finding.evidence.slice(evidence, evidence + 1);
+    const panels: Panel[] = chosen.flatMap(({ title, view }) => (view ? [{ view: { ...view, range: null }, title }] : []));
+    const during: Range | null = finding.during ? [finding.during.start, finding.during.end] : null;
+    const range = chosen.find(({ view }) => view?.range)?.view?.range ?? during;
+    const change: Partial<Screen> = {
+      finding: place,
+      range: range && around(range, this.whole),
+      selection: range,
+      filter: [],
+    };
+    const name = `Finding ${place + 1}`;
+    const tab = this.screen.tabs.findIndex((one) => one.name === name);
+    const shown = panels.length > 0 ? panels : this.context(opened);
+    if (tab < 0) {
+      // An empty first tab makes room.
+      const rest = this.screen.tabs.filter((one) => one.panels.length > 0);
+      const tabs = [...rest, { name, panels: shown }];
+      this.go({ ...change, tabs, tab: tabs.length - 1, page: "analysis" });
+    } else {
+      const tabs = this.screen.tabs.map((one, at) => (at === tab ? { name, panels: shown } : one));
+      this.go({ ...change, tabs, tab, page: "analysis" });
+    }
+  }
+
+  /** What is shown of a finding whose evidence no view shows. */
+  context(opened: Opened): Panel[] {
+    const graphs = opened.overview?.graphs ?? [];
+    return graphs.slice(0, 2).map(({ name, view }) => ({ view, title: name }));
+  }
+
+  // Presets.
+
+  async savePreset(name: string, view: View): Promise<void> {
+    const kept = this.own.filter((preset) => preset.name !== name);
+    const own = [...kept, { name, view }].sort((one, other) => one.name.localeCompare(other.name));
+    await this.#keep(own);
+  }
+
+  async dropPreset(name: string): Promise<void> {
+    await this.#keep(this.own.filter((preset) => preset.name !== name));
+  }
+
+  async #keep(own: Preset[]): Promise<void> {
+    try {
+      await api.savePresets(own);
+      this.own = own;
+    } catch (error) {
+      this.say(sentence(error));
+    }
+  }
+
+  /** Looks how far the server is while an answer takes long. */
+  watchProgress(): () => void {
+    const timer = setInterval(async () => {
+      if (waiting.since === null || performance.now() - waiting.since < 400) {
+        if (waiting.since === null) this.progress = null;
+        return;
+      }
+      this.progress = await api.progress().catch(() => null);
+    }, 300);
+    return () => clearInterval(timer);
+  }
+}
+
+/** The page. */
+export const page = new Page();

@@ -1,0 +1,46 @@
+import { describe, expect, test } from "vitest";
+import type { Verdict } from "../api/types";
+import { called, type Step } from "./answer";
+import { ordered, partsOf } from "./story";
+
+function step(kind: Step["kind"], at_ns: number, until_ns: number | null = null): Step {
+  return {
+    kind, at_ns, until_ns, sentence: "", cpu: null, thread: null, wait_reason: null, state: null, priority: null, rank: null, stack: null, evidence: null,
+  };
+}
+
+describe("the parts of a wait", () => {
+  test("are waiting, ready and running", () => {
+    const story = [step("switched_out", 10), step("readied", 30), step("waited_behind", 30, 90), step("ran", 90, 95)];
+    expect(partsOf(story)).toEqual([
+      { kind: "waiting", from_ns: 10, to_ns: 30 },
+      { kind: "ready", from_ns: 30, to_ns: 90 },
+      { kind: "running", from_ns: 90, to_ns: 95 },
+    ]);
+  });
+
+  test("of a thread that lost its CPU is being ready alone", () => {
+    const story = [step("switched_out", 10), step("waited_behind", 10, 90), step("ran", 90)];
+    expect(partsOf(story)).toEqual([{ kind: "ready", from_ns: 10, to_ns: 90 }]);
+  });
+
+  test("are those that are known", () => {
+    expect(partsOf([])).toEqual([]);
+    expect(partsOf([step("switched_out", 10)])).toEqual([]);
+    expect(partsOf([step("switched_out", 10), step("ran", 40, null)])).toEqual([{ kind: "waiting", from_ns: 10, to_ns: 40 }]);
+  });
+});
+
+test("theories that hold come first, by what they explain", () => {
+  const verdict = (theory: string, judgement: Verdict["judgement"], explains_ns?: number): Verdict => ({
+    theory, question: "", judgement, because: "", explains_ns,
+  });
+  const theories = [verdict("a", "against", 9), verdict("b", "for", 1), verdict("c", "not_recorded"), verdict("d", "for", 5)];
+  expect(ordered(theories).map(({ theory }) => theory)).toEqual(["d", "b", "c", "a"]);
+});
+
+test("a thread is called by its id, name and process", () => {
+  expect(called({ id: 7, row: 1, name: null, process: "a.exe (4)" })).toBe("thread 7 of a.exe (4)");
+  expect(called({ id: 7, row: 1, name: "Main", process: "a.exe (4)" })).toBe("thread 7 “Main” of a.exe (4)");
+  expect(called({ id: null, row: null, name: null, process: null })).toBe("an unknown thread of an unknown process");
+});
