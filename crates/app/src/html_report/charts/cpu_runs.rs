@@ -94,7 +94,7 @@ pub(super) fn read(
     let mut cpus = Timeline::new(buckets, Lanes::every(places.shown as u32))?;
     let mut told = cpus.clone();
     let mut ranks = Timeline::new(buckets, Lanes::of(&ranked, idle))?;
-    let silences = &explanation.survey.load.silences;
+    let silences = &explanation.survey.silences.ranges;
     // Runs that are under way when the trace ends come last, and all of them end with it.
     for batch in batches(&table, time.range().start..i64::MAX, &COLUMNS) {
         let batch = batch?;
