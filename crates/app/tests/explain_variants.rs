@@ -319,11 +319,12 @@ fn clocks_that_disagree_are_named() {
         let sentence = text(&first["sentence"]);
         let named = format!("disagree: CPU {worst}'s clock is ahead");
         assert!(sentence.contains(&named), "{}: {sentence}", case.label);
-        let columns = ["readying_cpu", "cpu", "ahead_ns"].map(|name| column(&[first], name));
+        let [readying, ready, ahead] =
+            ["readying_cpu", "cpu", "ahead_ns"].map(|name| column(&[first], name));
         let of = |cell: &Value| truth.get(&cell.as_i64().unwrap()).copied().unwrap_or(0);
-        for row in 0..columns[0].len() {
-            let most = of(&columns[0][row]) - of(&columns[1][row]);
-            let found = columns[2][row].as_i64().unwrap();
+        for ((readying, ready), ahead) in readying.iter().zip(&ready).zip(&ahead) {
+            let most = of(readying) - of(ready);
+            let found = ahead.as_i64().unwrap();
             assert!(
                 (1..=most).contains(&found),
                 "{}: {found} {most}",

@@ -310,7 +310,8 @@ impl Pairs {
         let mut all: Vec<((u32, u16, u16), OfTwo)> = self.of_two.into_iter().collect();
         all.sort_unstable_by_key(|(key, _)| *key);
         let last = all.last().map_or(0, |((stretch, ..), _)| *stretch);
-        let mut open = VecDeque::from([0..last + 1]);
+        let mut open = VecDeque::new();
+        open.push_back(0..last + 1);
         let mut disagree: BTreeMap<(u16, u16), Vec<OfTwo>> = BTreeMap::new();
         for _ in 0..ATTEMPTS {
             let Some(range) = open.pop_front() else {

@@ -96,7 +96,7 @@ impl Requests {
                 finest_ns: ns,
                 from_ns: time_ns,
                 was_ignored: ignored,
-                held: vec![time_ns..i64::MAX],
+                held: std::iter::once(time_ns..i64::MAX).collect(),
             }),
         }
     }
