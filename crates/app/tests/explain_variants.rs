@@ -297,39 +297,38 @@ fn clocks_that_disagree_are_named() {
         &[r#"trouble.skew.0.ahead="1ms""#],
         &[r#"trouble.skew.0.ahead="1ms""#, "--seed=51"],
         &[r#"trouble.skew.0.ahead="1ms""#, "--windows=11-25H2"],
-        &[r#"trouble.skew.0.ahead="100ms""#],
-        &[r#"trouble.skew.0.ahead="100ms""#, "--seed=52"],
+        &[r#"trouble.skew.0.ahead="10ms""#],
+        &[r#"trouble.skew.0.ahead="10ms""#, "--seed=52"],
         &["trouble.skew.0.cpu=0"],
     ];
     // On more processors next to nothing runs on CPU 5.
     let variants = [SEEDS, RELEASES, &SIZES[..2], AROUND, more];
     each("clock-trouble", &["--duration=8s"], &variants, |case| {
-        // CPU 5's clock jumps, by 20 ms; the other's is ahead by what the variant says, or 5 ms.
+        // CPU 5's clock jumps at 5 s, by 20 ms, which not every seed shows; the other's is ahead by
+        // what the variant says, or 5 ms.
         let (mut cpu, mut ahead) = (4, 5_000_000);
         if case.label.contains(r#"\"1ms"#) {
             ahead = 1_000_000;
-        } else if case.label.contains("100ms") {
-            ahead = 100_000_000;
+        } else if case.label.contains("10ms") {
+            ahead = 10_000_000;
         } else if case.label.contains("skew.0.cpu=0") {
             cpu = 0;
         }
-        let truth = BTreeMap::from([(cpu, ahead), (5, 20_000_000)]);
-        let (worst, _) = truth.iter().max_by_key(|(_, ns)| **ns).unwrap();
         let first = case.first("clocks");
         let sentence = text(&first["sentence"]);
-        let named = format!("disagree: CPU {worst}'s clock is ahead");
+        let named = format!("CPU {cpu}'s clock is ahead");
         assert!(sentence.contains(&named), "{}: {sentence}", case.label);
-        let [readying, ready, ahead] =
-            ["readying_cpu", "cpu", "ahead_ns"].map(|name| column(&[first], name));
-        let of = |cell: &Value| truth.get(&cell.as_i64().unwrap()).copied().unwrap_or(0);
-        for ((readying, ready), ahead) in readying.iter().zip(&ready).zip(&ahead) {
-            let most = of(readying) - of(ready);
-            let found = ahead.as_i64().unwrap();
-            assert!(
-                (1..=most).contains(&found),
-                "{}: {found} {most}",
-                case.label
-            );
+        for evidence in list(first, "evidence") {
+            for row in list(evidence, "rows") {
+                let cell = |place: usize| row[place].as_i64().unwrap();
+                let of = |of: i64, at_ns: i64| match of {
+                    5 if at_ns >= 5_000_000_000 => 20_000_000,
+                    _ if of == cpu => ahead,
+                    _ => 0,
+                };
+                let most = of(cell(0), cell(1)) - of(cell(2), cell(3));
+                assert!((1..=most).contains(&cell(5)), "{}: {row}", case.label);
+            }
         }
         // Waits that only seem so are no complaint.
         assert_eq!(case.explained.complaints().len(), 1, "{}", case.label);
@@ -515,8 +514,8 @@ fn a_starved_thread_comes_first() {
             r#"process."blender.exe".thread.tile.count=24"#,
         ],
         &[r#"process."archiver.exe".class="below-normal""#],
-        &[r#"process."blender.exe".class="high""#],
-        &[r#"scheduler.starvation_wait="2s""#],
+        &[r#"process."archiver.exe".thread.compress.priority=7"#],
+        &["--seed=55"],
         &["--duration=8s"],
         &["--duration=9s"],
         // Nothing tells that its priority was raised at the end.

@@ -33,6 +33,9 @@ const PROMPT_NS: i64 = 1_000_000;
 /// How often the differences of all clocks are worked out at most.
 const ATTEMPTS: usize = 64;
 
+/// So often a thread runs at once before what led to its runs before is given up.
+const AGAIN: u32 = 8;
+
 /// Fewer pairs show nothing: around lost events one or two seem late.
 const SEVERAL: u64 = 3;
 
@@ -135,6 +138,8 @@ struct Pairs {
 struct Pending {
     readied: VecDeque<(i64, u16)>,
     ran: VecDeque<(i64, u16)>,
+    /// How often it ran at once since the last of these.
+    prompt: u32,
 }
 
 impl Pending {
@@ -183,7 +188,7 @@ impl Pairs {
             let view = CpuRunsView::new(&run)?;
             let mut row = 0;
             while row < view.len() {
-                // The events before the run's end, and then the run.
+                // The events until the run's end, and then the run: one may take no time at all.
                 let until = view.end_ns[row];
                 let (batch, next) = match &mut events {
                     Some((batch, next)) if *next < batch.num_rows() => (batch, next),
@@ -200,7 +205,7 @@ impl Pairs {
                     },
                 };
                 let ready = ReadyThreadsView::new(batch)?;
-                while *next < ready.len() && ready.time_ns[*next] < until {
+                while *next < ready.len() && ready.time_ns[*next] <= until {
                     let (time_ns, cpu) = (ready.time_ns[*next], ready.cpu[*next]);
                     self.readied(ready.thread_id[*next], time_ns, cpu);
                     *next += 1;
@@ -210,7 +215,7 @@ impl Pairs {
                 }
                 // Runs that end before the next event, in one go.
                 let upto = ready.time_ns[*next];
-                while row < view.len() && view.end_ns[row] <= upto {
+                while row < view.len() && view.end_ns[row] < upto {
                     self.run(&view, row);
                     row += 1;
                 }
@@ -251,11 +256,15 @@ impl Pairs {
         let mut late = Vec::new();
         let mut its = None;
         while let Some(readied) = pending.readied.pop_front() {
-            // A thread that runs at once was made ready for that.
+            // A thread that runs at once was made ready for that; where that is so again and again,
+            // what led to the runs before is missing.
             let is_prompt = (0..=PROMPT_NS).contains(&start_ns.saturating_sub(readied.0));
             let before = match is_prompt {
                 true => {
-                    pending.ran.clear();
+                    pending.prompt += 1;
+                    if pending.prompt > AGAIN {
+                        pending.ran.clear();
+                    }
                     None
                 }
                 false => pending.ran_before(readied.0),
@@ -270,6 +279,7 @@ impl Pairs {
         }
         if its.is_none() {
             pending.ran.push_back((start_ns, cpu));
+            pending.prompt = 0;
         }
         for (readied, ran) in late {
             self.pair(thread_id, readied, ran);
