@@ -6,7 +6,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -164,7 +164,7 @@ impl Served {
     /// The CPU time that it had, in hundredths of a second.
     #[cfg(target_os = "linux")]
     pub(crate) fn cpu_ticks(&self) -> u64 {
-        let stat = Path::new("/proc")
+        let stat = std::path::Path::new("/proc")
             .join(self.child.id().to_string())
             .join("stat");
         let stat = std::fs::read_to_string(stat).unwrap();
