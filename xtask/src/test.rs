@@ -34,15 +34,17 @@ const ON_WINDOWS: [&str; 4] = ["app", "etl", "symbols", "tables"];
 const LIBRARY_TESTS_ON_WINDOWS: [&str; 4] = ["open", "servers", "store", "stores"];
 
 /// Test programs of the app that are left out on Windows. They compare figures, of hundreds of
-/// megabytes of output which Wine's one server hands on piece by piece, or of many simulations. The app's other tests run
-/// every command, and `info`, `stats` and `explain` on every real trace.
-const APP_TESTS_OF_FIGURES: [&str; 6] = [
+/// megabytes of output which Wine's one server hands on piece by piece, or of many simulations. The
+/// app's other tests run every command, and `info`, `stats` and `explain` on every real trace. Of
+/// `server` it is not known yet whether it holds under Wine.
+const APP_TESTS_LEFT_OUT: [&str; 7] = [
     "explain_causes",
     "explain_scenarios",
     "explain_variants",
     "explain_waits",
     "real_traces",
     "scenarios",
+    "server",
 ];
 
 /// How much to test.
@@ -203,7 +205,7 @@ fn windows_tests() -> Result<Vec<String>, String> {
         let path = entry.map_err(unreadable)?.path();
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let is_program = path.extension().is_some_and(|extension| extension == "rs");
-        if is_program && !APP_TESTS_OF_FIGURES.contains(&&*name) {
+        if is_program && !APP_TESTS_LEFT_OUT.contains(&&*name) {
             tests.push(name.into_owned());
         }
     }

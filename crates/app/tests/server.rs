@@ -584,33 +584,4 @@ mod with_sql {
         let of_cpu = sql("SELECT cpu, count(*) FROM cpu_runs GROUP BY cpu ORDER BY cpu");
         assert_eq!(timeline["series"].as_array().unwrap().len(), of_cpu.len());
     }
-
-    /// A query that would take for ever ends when its asker goes away.
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn work_ends_when_nobody_waits_for_it() {
-        use std::thread::sleep;
-        use std::time::{Duration, Instant};
-
-        let served = Served::open(&[REAL]);
-        served.get("api/traces/0/findings");
-        let query = "SELECT count(*) FROM cpu_runs a, cpu_runs b, cpu_runs c \
-                     WHERE a.cpu_ns + b.cpu_ns > c.cpu_ns";
-        let body = json!({"query": query}).to_string();
-        let asked = served.ask(&served.path("api/sql"), body.as_bytes());
-        let began = served.cpu_ticks();
-        sleep(Duration::from_secs(1));
-        assert!(served.cpu_ticks() > began, "it is worked on");
-        drop(asked);
-        let until = Instant::now() + Duration::from_secs(20);
-        loop {
-            let before = served.cpu_ticks();
-            sleep(Duration::from_millis(500));
-            // Hundredths of a second: an idle server needs next to none.
-            if served.cpu_ticks() - before < 5 {
-                break;
-            }
-            assert!(Instant::now() < until, "it goes on although nobody waits");
-        }
-    }
 }

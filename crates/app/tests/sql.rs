@@ -193,8 +193,14 @@ fn functions_have_the_names_of_their_pdbs() {
         .collect();
     assert_eq!(found, expected);
 
-    let nowhere = format!("{}-nowhere", usb.symbols);
-    let outcome = laglab(&["sql", trace, query, "--symbols", &nowhere]);
+    let empty = tempfile::tempdir().unwrap();
+    let outcome = laglab(&[
+        "sql",
+        trace,
+        query,
+        "--symbols",
+        empty.path().to_str().unwrap(),
+    ]);
     let error = String::from_utf8_lossy(&outcome.stderr).into_owned();
     assert!(error.starts_with("laglab: no symbols of "), "{error}");
     let outcome = laglab(&["sql", trace, query, "--symbols", "srv*"]);

@@ -141,7 +141,8 @@ impl Sessions {
         })
     }
 
-    /// Answers the last of the statements.
+    /// Answers the last of the statements. A join that makes very many rows of few notices only when
+    /// it has made them that nobody waits any more: DataFusion looks up from its work when it reads.
     pub(super) fn answer(&self, question: &Question, wanted: &Wanted) -> Result<Rows, Refusal> {
         let started = Instant::now();
         let session = self.session(question.traces.as_deref())?;

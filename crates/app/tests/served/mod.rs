@@ -82,12 +82,6 @@ impl Served {
         format!("/{}/{below}", self.token)
     }
 
-    /// Sends a request and does not wait for the answer.
-    pub(crate) fn ask(&self, path: &str, body: &[u8]) -> TcpStream {
-        let json = [("Content-Type", "application/json")];
-        self.begin("POST", path, &json, body)
-    }
-
     fn begin(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream
@@ -125,7 +119,8 @@ impl Served {
 
     /// Posts a text as JSON.
     pub(crate) fn post_text(&self, path: &str, body: &[u8]) -> Answer {
-        Answer::read(self.ask(path, body))
+        let json = [("Content-Type", "application/json")];
+        Answer::read(self.begin("POST", path, &json, body))
     }
 
     /// Posts JSON, which must be answered.
@@ -159,22 +154,6 @@ impl Served {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args(["-INT", &pid]).status().unwrap();
         sent.success() && self.child.wait().unwrap().success()
-    }
-
-    /// The CPU time that it had, in hundredths of a second.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn cpu_ticks(&self) -> u64 {
-        let stat = std::path::Path::new("/proc")
-            .join(self.child.id().to_string())
-            .join("stat");
-        let stat = std::fs::read_to_string(stat).unwrap();
-        let (_, fields) = stat.rsplit_once(')').unwrap();
-        let fields: Vec<&str> = fields.split_whitespace().collect();
-        // User and system time, the fields 14 and 15 of proc(5), of which two are cut off.
-        [11, 12]
-            .map(|field: usize| fields[field].parse::<u64>().unwrap())
-            .iter()
-            .sum()
     }
 }
 
