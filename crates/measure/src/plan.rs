@@ -63,7 +63,7 @@ impl Plan {
         for round in 0..self.warm_up.saturating_add(self.at_most.max(1)) {
             let number = round.checked_sub(self.warm_up);
             for turn in 0..methods {
-                let method = (turn + round as usize) % methods;
+                let method = (turn + number.unwrap_or(0) as usize) % methods;
                 if stop() {
                     return Ok(End::Stopped);
                 }
@@ -147,7 +147,7 @@ mod tests {
         // A round takes 3 s: after 12 s, that is one for warming up and three, the time is over.
         assert_eq!(end, End::Time);
         let methods: Vec<usize> = turns.iter().map(|turn| turn.method).collect();
-        assert_eq!(methods, [0, 1, 2, 1, 2, 0, 2, 0, 1, 0, 1, 2]);
+        assert_eq!(methods, [0, 1, 2, 0, 1, 2, 1, 2, 0, 2, 0, 1]);
         assert_eq!(turns[2].run, None);
         assert_eq!(turns[3].run, Some(0));
         assert_eq!(turns[11].run, Some(2));

@@ -104,20 +104,21 @@ impl fmt::Display for Policy {
 
 impl fmt::Display for Scheduling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.policy)?;
-        if let Some(nice) = self.nice {
-            write!(f, ", nice {nice}")?;
+        let mut asked = Vec::new();
+        if self.policy != Policy::Usual {
+            asked.push(self.policy.to_string());
         }
-        if let Some(cpu) = self.cpu {
-            write!(f, ", CPU {cpu}")?;
-        }
-        if let Some(slack) = self.timer_slack {
-            write!(f, ", timer slack {slack:?}")?;
-        }
+        asked.extend(self.nice.map(|nice| format!("nice {nice}")));
+        asked.extend(self.cpu.map(|cpu| format!("CPU {cpu}")));
+        let slack = self.timer_slack;
+        asked.extend(slack.map(|slack| format!("timer slack {slack:?}")));
         if self.lock_memory {
-            f.write_str(", memory locked")?;
+            asked.push("memory locked".to_owned());
         }
-        Ok(())
+        match asked.is_empty() {
+            true => write!(f, "{}", Policy::Usual),
+            false => f.write_str(&asked.join(", ")),
+        }
     }
 }
 
@@ -203,5 +204,11 @@ mod tests {
     fn what_is_not_asked_for_is_not_done() {
         assert_eq!(Scheduling::default().apply(), []);
         assert_eq!(Scheduling::default().to_string(), "usual scheduling");
+        let pinned = Scheduling {
+            cpu: Some(1),
+            lock_memory: true,
+            ..Scheduling::default()
+        };
+        assert_eq!(pinned.to_string(), "CPU 1, memory locked");
     }
 }

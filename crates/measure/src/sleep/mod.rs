@@ -89,14 +89,15 @@ fn list(unavailable: &[Unavailable]) -> String {
 
 impl fmt::Display for SleepSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.scheduling)?;
-        if let Some(resolution) = self.resolution {
-            write!(f, ", {resolution}")?;
-        }
+        let mut asked = Vec::new();
+        asked.extend(self.resolution.map(|resolution| resolution.to_string()));
         if self.without_throttling {
-            f.write_str(", no throttling")?;
+            asked.push("no throttling".to_owned());
         }
-        Ok(())
+        if asked.is_empty() || self.scheduling != Scheduling::default() {
+            asked.insert(0, self.scheduling.to_string());
+        }
+        f.write_str(&asked.join(", "))
     }
 }
 

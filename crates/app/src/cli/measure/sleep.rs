@@ -346,9 +346,9 @@ mod tests {
         assert_eq!(
             texts,
             [
-                "usual scheduling, resolution 0.5 ms, no throttling",
-                "usual scheduling, resolution 0.507 ms, no throttling",
-                "usual scheduling, timeBeginPeriod 1 ms, no throttling",
+                "resolution 0.5 ms, no throttling",
+                "resolution 0.507 ms, no throttling",
+                "timeBeginPeriod 1 ms, no throttling",
             ]
         );
         let words = setting("rr:9, resolution:0.6,cpu:0").unwrap();
