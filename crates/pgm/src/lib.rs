@@ -1,4 +1,16 @@
 //! Reliable multicast by RFC 3208 (Pragmatic General Multicast), without I/O.
 
+mod congestion;
 pub mod fec;
+mod source;
+mod time;
+mod transmit;
 pub mod wire;
+
+pub use congestion::CongestionConfig;
+pub use source::{
+    BackOffTuning, ConfigError, ParityConfig, Rate, SendError, Source, SourceConfig,
+    SourceStatistics, WindowLimit,
+};
+pub use time::Time;
+pub use transmit::{Destination, Transmit};

@@ -29,7 +29,6 @@ mod address;
 mod body;
 mod checksum;
 mod cursor;
-mod data_patch;
 mod dialect;
 mod error;
 mod identity;
@@ -39,7 +38,6 @@ mod sequence;
 
 pub use body::{Ack, Body, Data, Nak, Poll, Polr, Spm};
 pub use checksum::checksum;
-pub(crate) use data_patch::{DataKind, patch_data};
 pub use dialect::Dialect;
 pub use error::WireError;
 pub use identity::{Gsi, Tsi};
