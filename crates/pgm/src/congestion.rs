@@ -1,13 +1,15 @@
 //! Congestion control for one rate (PGMCC, draft-ietf-rmt-bb-pgmcc-03): the slowest receiver, the
 //! acker, acknowledges data, and a window much like TCP's sets the source's pace.
 
+mod acknowledger;
 mod controller;
 mod loss_filter;
 
 use std::time::Duration;
 
+pub(crate) use acknowledger::Acknowledger;
 pub(crate) use controller::Controller;
-pub(crate) use loss_filter::LossFilter;
+use loss_filter::LossFilter;
 
 /// How a source chooses its acker and how long it waits for it.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -11,4 +11,4 @@ mod field;
 mod group;
 
 pub use code::Code;
-pub(crate) use group::{Member, Parity, Recovered, encode, recover};
+pub(crate) use group::{Member, Parity, encode, recover};

@@ -2,12 +2,14 @@
 
 mod congestion;
 pub mod fec;
+mod receiver;
 mod source;
 mod time;
 mod transmit;
 pub mod wire;
 
 pub use congestion::CongestionConfig;
+pub use receiver::{Event, Order, Receiver, ReceiverConfig, ReceiverError, ReceiverStatistics};
 pub use source::{
     BackOffTuning, ConfigError, ParityConfig, Rate, SendError, Source, SourceConfig,
     SourceStatistics, WindowLimit,
