@@ -223,3 +223,62 @@ fn congestion_control_loses_nothing_and_never_stands_still() {
         }
     }
 }
+
+/// Thousands of packets with every field wrong in some way, to a receiver and a source that are in
+/// the middle of a session: nothing panics, and time goes on.
+#[test]
+fn garbage_and_lies_do_no_harm() {
+    for seed in 0..40 {
+        let mut rng = Rng(seed);
+        let source = SourceConfig {
+            parity: parity(&mut rng),
+            window: WindowLimit {
+                packets: 256,
+                bytes: None,
+                age: None,
+            },
+            ..source_config(0)
+        };
+        let order = [Order::AsSent, Order::AsReceived][rng.below(2)];
+        let receiver = ReceiverConfig {
+            order,
+            window: 64,
+            bytes: 1 << 16,
+            sources: 4,
+            ..receiver_config(1)
+        };
+        let mut network = Network::of(seed, source, [receiver]);
+        network.weather.lost = 100;
+        let mut heard = 0;
+        for _ in 0..400 {
+            let message = vec![1; rng.below(4000)];
+            // A liar may keep the window full.
+            let _ = network.source().send(&message);
+            network.run_for(microseconds(rng.below(3_000) as u64));
+            for _ in 0..rng.below(5) {
+                let at = rng.below(network.sent.len());
+                let sent = network.sent[at].clone();
+                let mut bytes = sent.bytes;
+                for _ in 0..=rng.below(3) {
+                    // Past the ports and the source's name, so that the packet finds its session.
+                    let at = if bytes.len() > 16 {
+                        16 + rng.below(bytes.len() - 16)
+                    } else {
+                        5
+                    };
+                    bytes[at] = [0, 0xff, 0x7f, 0x80, rng.bits() as u8][rng.below(5)];
+                }
+                bytes[6..8].fill(0);
+                let sum = pgm::wire::checksum(&bytes);
+                bytes[6..8].copy_from_slice(&sum.to_be_bytes());
+                if pgm::wire::Packet::parse(&bytes, pgm::wire::Dialect::Rfc3208).is_ok() {
+                    network.carry(sent.from, 1 - sent.from, &bytes);
+                    heard += 1;
+                }
+            }
+        }
+        network.source().close();
+        network.run_for(milliseconds(1_000));
+        assert!(heard > 300, "{heard} packets were heard");
+    }
+}

@@ -25,12 +25,14 @@ pub(crate) struct Controller {
     /// The address that asks anybody to acknowledge.
     nobody: IpAddr,
     acker: Option<Acker>,
+    /// How many packets may be on their way. The tokens of the draft are what this leaves beside those
+    /// that are: counted up and down on their own, they would leak with each packet that is lost.
     window: f64,
-    /// How many packets may go now.
-    tokens: f64,
     /// The first packet that is neither acknowledged nor lost, and whether those from it on are.
     base: Sqn,
     acknowledged: VecDeque<bool>,
+    /// How many of these are not.
+    outstanding: usize,
     /// The window was halved when this was the last packet sent: until a later one is acknowledged,
     /// it is neither halved again nor opened.
     halved_at: Option<Sqn>,
@@ -88,9 +90,9 @@ impl Controller {
             },
             acker: None,
             window: 1.0,
-            tokens: 1.0,
             base: first,
             acknowledged: VecDeque::new(),
+            outstanding: 0,
             halved_at: None,
             silent_since: now,
             timeouts: 0,
@@ -99,7 +101,7 @@ impl Controller {
 
     /// Whether an original may be sent. Repairs may always.
     pub(crate) fn may_send(&self) -> bool {
-        self.tokens >= 1.0
+        self.outstanding as f64 + 1.0 <= self.window
     }
 
     /// What data carries.
@@ -117,7 +119,7 @@ impl Controller {
             self.silent_since = now;
         }
         self.acknowledged.push_back(false);
-        self.tokens -= 1.0;
+        self.outstanding += 1;
     }
 
     /// A receiver that is not the acker says how it fares: it may become the acker.
@@ -149,73 +151,62 @@ impl Controller {
         }
         self.silent_since = now;
         self.timeouts = 0;
-        let mut newly = 0.0;
+        let mut newly = 0;
         for bit in (0..32).filter(|bit| ack.bitmap >> bit & 1 != 0) {
             let at = ack.highest.minus(bit).since(self.base) as usize;
             if let Some(acknowledged) = self.acknowledged.get_mut(at)
                 && !std::mem::replace(acknowledged, true)
             {
-                newly += 1.0;
+                newly += 1;
             }
         }
+        let lost = self.forget_lost();
+        self.outstanding -= newly + lost;
+        let lead = self.base.plus(self.acknowledged.len() as u32).minus(1);
         let was_halved = self.halved_at.is_some_and(|at| !at.is_before(ack.highest));
-        if self.forget_lost() && !was_halved {
-            let lead = self.base.plus(self.acknowledged.len() as u32).minus(1);
+        if !was_halved && lost > 0 {
             self.halved_at = Some(lead);
             self.window = (self.window / 2.0).max(1.0);
-            self.tokens -= self.window;
         } else if !was_halved {
             self.halved_at = None;
-            self.open(newly);
-        }
-        // While frozen, acknowledged packets still make room for as many, or nothing would be sent
-        // and nothing acknowledged ever again.
-        if was_halved {
-            self.tokens = (self.tokens + newly).min(self.window);
+            self.open(newly as f64);
         }
         while self.acknowledged.front() == Some(&true) {
             self.acknowledged.pop_front();
             self.base = self.base.plus(1);
-        }
-        if self.acknowledged.is_empty() {
-            self.tokens = self.tokens.max(1.0);
         }
     }
 
     /// Opens the window for packets that were acknowledged: quickly at first, then by one a round.
     fn open(&mut self, newly: f64) {
         let quick = newly.min((SLOW_START - self.window).max(0.0));
-        let slow = newly - quick;
-        self.tokens += 2.0 * quick;
         self.window += quick;
-        self.tokens += slow * (1.0 + 1.0 / self.window);
-        self.window = (self.window + slow / self.window).min(WIDEST);
-        self.tokens = self.tokens.min(self.window);
+        self.window = (self.window + (newly - quick) / self.window).min(WIDEST);
     }
 
-    /// Takes packets that must be lost for done, and says whether there were any.
-    fn forget_lost(&mut self) -> bool {
+    /// Takes packets that must be lost for done, and says how many there were.
+    fn forget_lost(&mut self) -> usize {
         let mut received_after = 0;
-        let mut is_any_lost = false;
+        let mut lost = 0;
         for acknowledged in self.acknowledged.iter_mut().rev() {
             if *acknowledged {
                 received_after += 1;
             } else if received_after >= AFTER_LOSS {
                 *acknowledged = true;
-                is_any_lost = true;
+                lost += 1;
             }
         }
-        is_any_lost
+        lost
     }
 
     /// Begins anew when nothing was acknowledged for too long.
     pub(crate) fn expire(&mut self, now: Time) {
         if self.timeout().is_some_and(|timeout| timeout <= now) {
             self.window = 1.0;
-            self.tokens = 1.0;
             self.halved_at = None;
             self.base = self.base.plus(self.acknowledged.len() as u32);
             self.acknowledged.clear();
+            self.outstanding = 0;
             self.silent_since = now;
             self.timeouts += 1;
             if self.timeouts >= 2 {

@@ -48,6 +48,8 @@ pub(super) struct ReceiveWindow {
     pub(super) timers: RequestTimers,
     pub(super) groups: Groups,
     pub(super) back_off: Duration,
+    /// When the last back-off was drawn, and its end.
+    drawn: Option<(Time, Time)>,
     pub(super) rng: fastrand::Rng,
     pub(super) statistics: ReceiverStatistics,
 }
@@ -131,6 +133,7 @@ impl ReceiveWindow {
             timers: RequestTimers::default(),
             groups: Groups::default(),
             back_off: config.back_off,
+            drawn: None,
             rng: fastrand::Rng::with_seed(seed),
             statistics: ReceiverStatistics::default(),
         }
@@ -509,10 +512,15 @@ impl ReceiveWindow {
     /// A moment within the back-off, the same for all that is found missing at once, so that it goes
     /// into one list.
     pub(super) fn back_off_end(&mut self, now: Time) -> Time {
-        let longest = u64::try_from(self.back_off.as_nanos())
-            .unwrap_or(u64::MAX)
-            .max(1);
-        Time(now.0.saturating_add(self.rng.u64(1..=longest)))
+        match self.drawn {
+            Some((at, end)) if at == now => end,
+            _ => {
+                let longest = u64::try_from(self.back_off.as_nanos()).unwrap_or(u64::MAX);
+                let end = now.0.saturating_add(self.rng.u64(1..=longest.max(1)));
+                self.drawn = Some((now, Time(end)));
+                Time(end)
+            }
+        }
     }
 
     /// Begins to ask for a packet, if it is missing and deferred.
