@@ -182,7 +182,7 @@ fn with_enough_of_a_window_nothing_is_lost() {
 #[test]
 fn what_a_small_window_loses_is_reported() {
     let mut lost = 0;
-    for seed in 0..100 {
+    for seed in 990..1090 {
         let mut rng = Rng(seed);
         let parity = parity(&mut rng).filter(|parity| parity.group_size <= 16);
         let source = SourceConfig {

@@ -453,7 +453,9 @@ impl ReceiveWindow {
                 }
                 Some(Slot::Missing(_)) => return Head::Incomplete,
                 Some(Slot::Taken(_) | Slot::Lost) => return Head::Broken,
-                // There will never be room for the rest.
+                // The source no longer has the rest.
+                None if self.resume.is_some() => return Head::Broken,
+                // There will never be room for it.
                 None if at + scan.packets >= self.config.window as usize => return Head::Broken,
                 None => return Head::Incomplete,
             }
