@@ -3,6 +3,7 @@
 mod congestion;
 pub mod fec;
 mod receiver;
+mod socket;
 mod source;
 mod time;
 mod transmit;
@@ -10,6 +11,7 @@ pub mod wire;
 
 pub use congestion::CongestionConfig;
 pub use receiver::{Event, Order, Receiver, ReceiverConfig, ReceiverError, ReceiverStatistics};
+pub use socket::{Buffers, Encapsulation, Interface, Received, Socket, SocketConfig, SocketError};
 pub use source::{
     BackOffTuning, ConfigError, ParityConfig, Rate, SendError, Source, SourceConfig,
     SourceStatistics, WindowLimit,

@@ -21,7 +21,7 @@ pub use statistics::ReceiverStatistics;
 
 use crate::{
     Time, Transmit,
-    wire::{Body, Packet, Tsi},
+    wire::{Body, Dialect, Packet, Tsi},
 };
 
 /// The receiving end: all sources of one group and port.
@@ -75,6 +75,10 @@ impl Receiver {
             pending: VecDeque::new(),
             ignored: 0,
         })
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.config.dialect
     }
 
     /// The sources that are known.

@@ -19,8 +19,8 @@ use crate::{
     fec::{Code, Parity},
     time::earlier,
     wire::{
-        BackOffInterval, Body, Data, Nak, NakList, Options, Packet, ParityParameters, Poll, Reset,
-        Spm, Sqn, Tsi,
+        BackOffInterval, Body, Data, Dialect, Nak, NakList, Options, Packet, ParityParameters,
+        Poll, Reset, Spm, Sqn, Tsi,
     },
 };
 use back_off::BackOff;
@@ -124,6 +124,10 @@ impl Source {
     /// The session.
     pub fn tsi(&self) -> Tsi {
         self.config.tsi
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.config.dialect
     }
 
     /// What has happened so far.

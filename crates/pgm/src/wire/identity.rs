@@ -15,6 +15,18 @@ pub struct Tsi {
     pub port: u16,
 }
 
+impl Tsi {
+    /// A name that nobody else is likely to have, with a port beyond the well-known ones.
+    pub fn random() -> Tsi {
+        let mut gsi = [0; 6];
+        fastrand::fill(&mut gsi);
+        Tsi {
+            gsi: Gsi(gsi),
+            port: fastrand::u16(32_768..),
+        }
+    }
+}
+
 impl fmt::Display for Tsi {
     /// Six numbers of the host and the port, separated by dots: `1.2.3.4.5.6.40000`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,0 +1,226 @@
+//! Packets in UDP: one socket for the group, one for what goes to this member alone, from which all
+//! is sent.
+
+use std::{
+    io::{self, ErrorKind, IoSliceMut},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket},
+};
+
+use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+
+use super::{
+    SocketConfig, SocketError,
+    error::Doing,
+    link::{Take, endpoint},
+};
+use crate::Destination;
+
+/// How many system buffers are read at once; each can hold many packets where the system joins them.
+const BATCH: usize = 8;
+/// The longest datagram, or packets that the system has joined.
+const LONGEST: usize = 65_536;
+
+#[derive(Debug)]
+pub(super) struct Udp {
+    group: Endpoint,
+    own: Endpoint,
+    interface: u32,
+    unicast: u16,
+    multicast: u16,
+    asked: usize,
+    room: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Endpoint {
+    socket: UdpSocket,
+    state: UdpSocketState,
+}
+
+impl Udp {
+    pub(super) fn open(
+        config: &SocketConfig,
+        address: IpAddr,
+        unicast: u16,
+        multicast: u16,
+    ) -> Result<Udp, SocketError> {
+        let interface = config.interface.index();
+        // Bound to the group, a socket hears no other; Windows binds to own addresses only.
+        let bound = match config.group {
+            _ if cfg!(unix) => config.group,
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let group = Endpoint::open(bound, multicast, config)?;
+        join(&group.socket, config, address)?;
+        let own = Endpoint::open(address, unicast, config)?;
+        send_through(&own.socket, config, address)?;
+        Ok(Udp {
+            group,
+            own,
+            interface,
+            unicast,
+            multicast,
+            asked: config.buffer,
+            room: vec![0; BATCH * LONGEST],
+        })
+    }
+
+    pub(super) fn most_packets(&self) -> usize {
+        self.own.state.max_gso_segments()
+    }
+
+    pub(super) fn sockets(&self) -> [&UdpSocket; 2] {
+        [&self.group.socket, &self.own.socket]
+    }
+
+    pub(super) fn buffers(&self) -> (usize, &UdpSocket, &UdpSocket) {
+        (self.asked, &self.group.socket, &self.own.socket)
+    }
+
+    pub(super) fn send(
+        &self,
+        bytes: &[u8],
+        packet: usize,
+        to: Destination,
+        group: IpAddr,
+    ) -> Result<bool, SocketError> {
+        let (address, port) = match to {
+            Destination::Group | Destination::GroupOneHop => (group, self.multicast),
+            Destination::Unicast(address) => (address, self.unicast),
+        };
+        let transmit = Transmit {
+            destination: endpoint(address, port, self.interface),
+            ecn: None,
+            contents: bytes,
+            segment_size: (packet < bytes.len()).then_some(packet),
+            src_ip: None,
+        };
+        let own = &self.own;
+        match own.state.try_send((&own.socket).into(), &transmit) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(error).doing(|| format!("send to {}", transmit.destination)),
+        }
+    }
+
+    pub(super) fn receive(&mut self, take: &mut Take<'_>) -> Result<bool, SocketError> {
+        let mut was_any = false;
+        for endpoint in [&self.own, &self.group] {
+            let mut buffers: Vec<IoSliceMut<'_>> =
+                self.room.chunks_mut(LONGEST).map(IoSliceMut::new).collect();
+            let mut metas = [RecvMeta::default(); BATCH];
+            let socket = (&endpoint.socket).into();
+            let count = match endpoint.state.recv(socket, &mut buffers, &mut metas) {
+                Ok(count) => count,
+                Err(error) if says_nothing(&error) => continue,
+                Err(error) => return Err(error).doing(|| "receive".to_owned()),
+            };
+            was_any = true;
+            for (meta, buffer) in metas[..count].iter().zip(&buffers) {
+                for packet in buffer[..meta.len].chunks(meta.stride.max(1)) {
+                    take(meta.addr.ip(), packet);
+                }
+            }
+        }
+        Ok(was_any)
+    }
+}
+
+/// Nothing to receive, or word that a packet sent before was refused, which repair takes care of.
+pub(super) fn says_nothing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::WouldBlock
+            | ErrorKind::Interrupted
+            | ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionRefused
+    )
+}
+
+impl Endpoint {
+    fn open(address: IpAddr, port: u16, config: &SocketConfig) -> Result<Endpoint, SocketError> {
+        let at = endpoint(address, port, config.interface.index());
+        let doing = || format!("open a UDP socket at {at}");
+        let socket =
+            Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP)).doing(doing)?;
+        // Several members on one machine share the group's port.
+        socket.set_reuse_address(true).doing(doing)?;
+        if at.is_ipv6() {
+            socket.set_only_v6(true).doing(doing)?;
+        }
+        ask_for_buffers(&socket, config.buffer);
+        socket.bind(&at.into()).doing(doing)?;
+        let socket = UdpSocket::from(socket);
+        let state = UdpSocketState::new((&socket).into()).doing(doing)?;
+        Ok(Endpoint { socket, state })
+    }
+}
+
+/// Asks for buffers; what the system grants is for the user to see, and no error.
+pub(super) fn ask_for_buffers(socket: &Socket, bytes: usize) {
+    let _ = socket.set_recv_buffer_size(bytes);
+    let _ = socket.set_send_buffer_size(bytes);
+}
+
+/// Joins the group, of the named sources only where the system can.
+pub(super) fn join(
+    socket: &UdpSocket,
+    config: &SocketConfig,
+    address: IpAddr,
+) -> Result<(), SocketError> {
+    let socket = SockRef::from(socket);
+    let doing = || {
+        let name = config.interface.name();
+        format!("join the group {} on {name}", config.group)
+    };
+    match (config.group, address) {
+        (IpAddr::V4(group), IpAddr::V4(own)) => {
+            // Else it would hear every group that anybody on this machine has joined.
+            #[cfg(target_os = "linux")]
+            socket.set_multicast_all_v4(false).doing(doing)?;
+            if config.only.is_empty() {
+                return socket.join_multicast_v4(&group, &own).doing(doing);
+            }
+            for source in &config.only {
+                if let IpAddr::V4(source) = source {
+                    socket.join_ssm_v4(source, &group, &own).doing(doing)?;
+                }
+            }
+            Ok(())
+        }
+        (IpAddr::V6(group), _) => {
+            #[cfg(target_os = "linux")]
+            socket.set_multicast_all_v6(false).doing(doing)?;
+            // Packets of other sources are dropped as they come.
+            socket
+                .join_multicast_v6(&group, config.interface.index())
+                .doing(doing)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Multicast goes out through the interface.
+pub(super) fn send_through(
+    socket: &UdpSocket,
+    config: &SocketConfig,
+    address: IpAddr,
+) -> Result<(), SocketError> {
+    let socket = SockRef::from(socket);
+    let doing = || format!("send through {}", config.interface.name());
+    match address {
+        IpAddr::V4(own) => {
+            socket.set_multicast_if_v4(&own).doing(doing)?;
+            socket.set_multicast_ttl_v4(config.hops).doing(doing)?;
+            socket.set_multicast_loop_v4(config.loopback).doing(doing)
+        }
+        IpAddr::V6(_) => {
+            let index = config.interface.index();
+            socket.set_multicast_if_v6(index).doing(doing)?;
+            socket.set_multicast_hops_v6(config.hops).doing(doing)?;
+            socket.set_multicast_loop_v6(config.loopback).doing(doing)
+        }
+    }
+}
