@@ -35,7 +35,8 @@ pub(super) struct Udp {
 #[derive(Debug)]
 struct Endpoint {
     socket: UdpSocket,
-    state: UdpSocketState,
+    /// Sends and receives several packets in one call, where the system can; Wine cannot.
+    batches: Option<UdpSocketState>,
 }
 
 impl Udp {
@@ -68,7 +69,8 @@ impl Udp {
     }
 
     pub(super) fn most_packets(&self) -> usize {
-        self.own.state.max_gso_segments()
+        let batches = self.own.batches.as_ref();
+        batches.map_or(1, UdpSocketState::max_gso_segments)
     }
 
     pub(super) fn sockets(&self) -> [&UdpSocket; 2] {
@@ -90,38 +92,35 @@ impl Udp {
             Destination::Group | Destination::GroupOneHop => (group, self.multicast),
             Destination::Unicast(address) => (address, self.unicast),
         };
-        let transmit = Transmit {
-            destination: endpoint(address, port, self.interface),
-            ecn: None,
-            contents: bytes,
-            segment_size: (packet < bytes.len()).then_some(packet),
-            src_ip: None,
+        let destination = endpoint(address, port, self.interface);
+        let Endpoint { socket, batches } = &self.own;
+        let sent = match batches {
+            Some(batches) => {
+                let transmit = Transmit {
+                    destination,
+                    ecn: None,
+                    contents: bytes,
+                    segment_size: (packet < bytes.len()).then_some(packet),
+                    src_ip: None,
+                };
+                batches.try_send(socket.into(), &transmit)
+            }
+            None => socket.send_to(bytes, destination).map(|_| ()),
         };
-        let own = &self.own;
-        match own.state.try_send((&own.socket).into(), &transmit) {
+        match sent {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
-            Err(error) => Err(error).doing(|| format!("send to {}", transmit.destination)),
+            Err(error) => Err(error).doing(|| format!("send to {destination}")),
         }
     }
 
     pub(super) fn receive(&mut self, take: &mut Take<'_>) -> Result<bool, SocketError> {
         let mut was_any = false;
         for endpoint in [&self.own, &self.group] {
-            let mut buffers: Vec<IoSliceMut<'_>> =
-                self.room.chunks_mut(LONGEST).map(IoSliceMut::new).collect();
-            let mut metas = [RecvMeta::default(); BATCH];
-            let socket = (&endpoint.socket).into();
-            let count = match endpoint.state.recv(socket, &mut buffers, &mut metas) {
-                Ok(count) => count,
-                Err(error) if says_nothing(&error) => continue,
+            match endpoint.receive(&mut self.room, take) {
+                Ok(()) => was_any = true,
+                Err(error) if says_nothing(&error) => {}
                 Err(error) => return Err(error).doing(|| "receive".to_owned()),
-            };
-            was_any = true;
-            for (meta, buffer) in metas[..count].iter().zip(&buffers) {
-                for packet in buffer[..meta.len].chunks(meta.stride.max(1)) {
-                    take(meta.addr.ip(), packet);
-                }
             }
         }
         Ok(was_any)
@@ -153,8 +152,28 @@ impl Endpoint {
         ask_for_buffers(&socket, config.buffer);
         socket.bind(&at.into()).doing(doing)?;
         let socket = UdpSocket::from(socket);
-        let state = UdpSocketState::new((&socket).into()).doing(doing)?;
-        Ok(Endpoint { socket, state })
+        socket.set_nonblocking(true).doing(doing)?;
+        let batches = UdpSocketState::new((&socket).into()).ok();
+        Ok(Endpoint { socket, batches })
+    }
+
+    /// Receives what the system gives in one call.
+    fn receive(&self, room: &mut [u8], take: &mut Take<'_>) -> io::Result<()> {
+        let Some(batches) = &self.batches else {
+            let (length, from) = self.socket.recv_from(room)?;
+            take(from.ip(), &room[..length]);
+            return Ok(());
+        };
+        let mut buffers: Vec<IoSliceMut<'_>> =
+            room.chunks_mut(LONGEST).map(IoSliceMut::new).collect();
+        let mut metas = [RecvMeta::default(); BATCH];
+        let count = batches.recv((&self.socket).into(), &mut buffers, &mut metas)?;
+        for (meta, buffer) in metas[..count].iter().zip(&buffers) {
+            for packet in buffer[..meta.len].chunks(meta.stride.max(1)) {
+                take(meta.addr.ip(), packet);
+            }
+        }
+        Ok(())
     }
 }
 
