@@ -40,7 +40,12 @@ fn source_config(config: &SocketConfig) -> SourceConfig {
 }
 
 fn receiver_config(config: &SocketConfig) -> ReceiverConfig {
-    ReceiverConfig::new(config.address().unwrap(), config.group)
+    ReceiverConfig {
+        // However busy the machine is, what can be repaired is not given up.
+        confirmation_retries: u16::MAX,
+        repair_retries: u16::MAX,
+        ..ReceiverConfig::new(config.address().unwrap(), config.group)
+    }
 }
 
 /// Messages from empty to several packets.
