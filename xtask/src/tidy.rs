@@ -184,8 +184,9 @@ fn only_sql_knows_datafusion(files: &[File]) -> Vec<String> {
 
 /// The lower rooms know only what is below them, and nothing knows the program.
 fn arrows_point_one_way(files: &[File]) -> Vec<String> {
-    const BELOW: [(&str, &[&str]); 8] = [
+    const BELOW: [(&str, &[&str]); 9] = [
         ("etl", &[]),
+        ("pgm", &[]),
         ("views", &[]),
         ("sim", &["etl"]),
         ("symbols", &["etl"]),

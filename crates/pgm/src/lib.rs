@@ -1,4 +1,13 @@
-//! Reliable multicast by RFC 3208 (Pragmatic General Multicast), without I/O.
+#![doc = include_str!("../README.md")]
+//!
+//! # Layout
+//!
+//! | | |
+//! |---|---|
+//! | [`wire`] | packets, read and written |
+//! | [`fec`] | the code that makes parity |
+//! | [`Source`], [`Receiver`] | the two ends, without I/O |
+//! | [`Socket`] | both on real sockets |
 
 mod congestion;
 pub mod fec;
