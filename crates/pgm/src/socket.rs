@@ -15,7 +15,7 @@ use std::{
 pub use buffers::Buffers;
 pub use error::SocketError;
 pub use interface::Interface;
-use link::Link;
+use link::{Link, More};
 
 use crate::{
     Destination, Event, Receiver, ReceiverConfig, ReceiverStatistics, SendError, Source,
@@ -104,6 +104,8 @@ pub struct Socket {
     begun: Instant,
     /// Packets written and not yet sent: all of one length, but the last may be shorter.
     train: Train,
+    /// All that had come was received: the next thing to do is to wait.
+    is_drained: bool,
     unreadable: u64,
 }
 
@@ -226,6 +228,7 @@ impl Socket {
             only: config.only.clone(),
             begun,
             train: Train::default(),
+            is_drained: false,
             unreadable: 0,
         })
     }
@@ -285,6 +288,37 @@ impl Socket {
         }
     }
 
+    /// Sends as many of the messages as can be sent now, and says how many. Packets of the same
+    /// length go to the system in one call where it can take them so, which costs a fraction of as
+    /// many calls.
+    ///
+    /// # Errors
+    /// As [`Socket::send`], but for what has to wait: that is not sent and not counted.
+    pub fn send_many<'a>(
+        &mut self,
+        messages: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<usize, SocketError> {
+        let source = self.source.as_mut().ok_or(SocketError::NoSource)?;
+        let mut count = 0;
+        let mut failed = None;
+        for message in messages {
+            match source.send(message) {
+                Ok(_) => count += 1,
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
+        }
+        let now = self.now();
+        self.flush(now)?;
+        match failed {
+            None | Some(SendError::NotYet { .. }) => Ok(count),
+            Some(_) if count > 0 => Ok(count),
+            Some(error) => Err(error.into()),
+        }
+    }
+
     /// Sends a message, waiting until it can be.
     ///
     /// # Errors
@@ -293,7 +327,7 @@ impl Socket {
         loop {
             match self.send(message) {
                 Err(SocketError::NotYet { .. }) => {
-                    while self.receive()? {}
+                    while self.receive()? == More::Perhaps {}
                     let now = self.now();
                     self.flush(now)?;
                     let wait = self.timeout(now).unwrap_or(Duration::from_millis(10));
@@ -325,14 +359,13 @@ impl Socket {
             if let Some(event) = self.receiver.as_mut().and_then(|r| r.poll_event(now)) {
                 return Ok(event.into());
             }
-            self.flush(now)?;
-            if self.receive()? {
+            if !std::mem::take(&mut self.is_drained) {
+                // Timers first, since they may be late; then what packets have asked for.
+                self.flush(now)?;
+                self.is_drained = self.receive()? == More::No;
+                let now = self.now();
+                self.flush(now)?;
                 continue;
-            }
-            // What was given up meanwhile is told at once.
-            let now = self.now();
-            if let Some(event) = self.receiver.as_mut().and_then(|r| r.poll_event(now)) {
-                return Ok(event.into());
             }
             if self.receiver.is_none() && self.source.as_ref().is_some_and(|s| s.is_finished(now)) {
                 return Ok(Received::End);
@@ -361,7 +394,7 @@ impl Socket {
     ///
     /// # Errors
     /// When the system refuses to wait.
-    pub fn wait(&self, most: Option<Duration>) -> Result<(), SocketError> {
+    pub fn wait(&mut self, most: Option<Duration>) -> Result<(), SocketError> {
         self.link.wait(most, !self.train.bytes.is_empty())
     }
 
@@ -381,8 +414,8 @@ impl Socket {
         })
     }
 
-    /// Receives one batch of packets, and says whether there was one.
-    fn receive(&mut self) -> Result<bool, SocketError> {
+    /// Receives one batch of packets.
+    fn receive(&mut self) -> Result<More, SocketError> {
         let now = self.now();
         let Self {
             link,

@@ -18,6 +18,13 @@ pub(super) enum Link {
     Raw(Raw),
 }
 
+/// Whether there may be more to receive now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum More {
+    Perhaps,
+    No,
+}
+
 /// Takes a packet and where it came from.
 pub(super) type Take<'a> = dyn FnMut(IpAddr, &[u8]) + 'a;
 
@@ -58,8 +65,8 @@ impl Link {
         }
     }
 
-    /// Receives some packets, and says whether there were any.
-    pub(super) fn receive(&mut self, take: &mut Take<'_>) -> Result<bool, SocketError> {
+    /// Receives some packets.
+    pub(super) fn receive(&mut self, take: &mut Take<'_>) -> Result<More, SocketError> {
         match self {
             Link::Udp(udp) => udp.receive(take),
             Link::Raw(raw) => raw.receive(take),
@@ -95,7 +102,11 @@ impl Link {
     }
 
     /// Waits until something can be received, or sent where that is wanted, or so long.
-    pub(super) fn wait(&self, most: Option<Duration>, to_send: bool) -> Result<(), SocketError> {
+    pub(super) fn wait(
+        &mut self,
+        most: Option<Duration>,
+        to_send: bool,
+    ) -> Result<(), SocketError> {
         let sockets = self.sockets();
         let wanted = if to_send {
             PollFlags::IN | PollFlags::OUT
@@ -112,10 +123,18 @@ impl Link {
         });
         match poll(&mut watched, most.as_ref()) {
             Err(error) if error != rustix::io::Errno::INTR => {
-                Err(std::io::Error::from(error)).doing(|| "wait for packets".to_owned())
+                return Err(std::io::Error::from(error)).doing(|| "wait for packets".to_owned());
             }
-            _ => Ok(()),
+            _ => {}
         }
+        if let [group, own] = &watched[..] {
+            // Errors are read like packets.
+            let readable = [group, own].map(|socket| !socket.revents().is_empty());
+            if let Link::Udp(udp) = self {
+                udp.set_readable(readable);
+            }
+        }
+        Ok(())
     }
 
     /// What packets are read as: as either end is configured.

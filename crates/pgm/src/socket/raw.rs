@@ -13,7 +13,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::{
     SocketConfig, SocketError,
     error::Doing,
-    link::{Take, endpoint},
+    link::{More, Take, endpoint},
     udp::{ask_for_buffers, join, says_nothing, send_through},
 };
 use crate::Destination;
@@ -102,10 +102,10 @@ impl Raw {
         }
     }
 
-    pub(super) fn receive(&mut self, take: &mut Take<'_>) -> Result<bool, SocketError> {
+    pub(super) fn receive(&mut self, take: &mut Take<'_>) -> Result<More, SocketError> {
         let (length, from) = match self.socket.recv_from(&mut self.room) {
             Ok(received) => received,
-            Err(error) if says_nothing(&error) => return Ok(false),
+            Err(error) if says_nothing(&error) => return Ok(More::No),
             Err(error) => return Err(error).doing(|| "receive".to_owned()),
         };
         let bytes = &self.room[..length];
@@ -116,7 +116,7 @@ impl Raw {
         {
             take(from.ip(), payload);
         }
-        Ok(true)
+        Ok(More::Perhaps)
     }
 }
 

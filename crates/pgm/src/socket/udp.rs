@@ -12,7 +12,7 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use super::{
     SocketConfig, SocketError,
     error::Doing,
-    link::{Take, endpoint},
+    link::{More, Take, endpoint},
 };
 use crate::Destination;
 
@@ -30,6 +30,8 @@ pub(super) struct Udp {
     multicast: u16,
     asked: usize,
     room: Vec<u8>,
+    /// Which of the sockets can be read, where that is known.
+    readable: Option<[bool; 2]>,
 }
 
 #[derive(Debug)]
@@ -65,6 +67,7 @@ impl Udp {
             multicast,
             asked: config.buffer,
             room: vec![0; BATCH * LONGEST],
+            readable: None,
         })
     }
 
@@ -114,16 +117,27 @@ impl Udp {
         }
     }
 
-    pub(super) fn receive(&mut self, take: &mut Take<'_>) -> Result<bool, SocketError> {
-        let mut was_any = false;
-        for endpoint in [&self.own, &self.group] {
+    /// Which of the sockets can be read, until the next time that they are.
+    pub(super) fn set_readable(&mut self, readable: [bool; 2]) {
+        self.readable = Some(readable);
+    }
+
+    pub(super) fn receive(&mut self, take: &mut Take<'_>) -> Result<More, SocketError> {
+        let mut more = More::No;
+        let readable = self.readable.take().unwrap_or([true; 2]);
+        for (endpoint, _) in [&self.group, &self.own]
+            .into_iter()
+            .zip(readable)
+            .filter(|(_, r)| *r)
+        {
             match endpoint.receive(&mut self.room, take) {
-                Ok(()) => was_any = true,
+                Ok(true) => more = More::Perhaps,
+                Ok(false) => {}
                 Err(error) if says_nothing(&error) => {}
                 Err(error) => return Err(error).doing(|| "receive".to_owned()),
             }
         }
-        Ok(was_any)
+        Ok(more)
     }
 }
 
@@ -157,12 +171,12 @@ impl Endpoint {
         Ok(Endpoint { socket, batches })
     }
 
-    /// Receives what the system gives in one call.
-    fn receive(&self, room: &mut [u8], take: &mut Take<'_>) -> io::Result<()> {
+    /// Receives what the system gives in one call, and says whether it may have more.
+    fn receive(&self, room: &mut [u8], take: &mut Take<'_>) -> io::Result<bool> {
         let Some(batches) = &self.batches else {
             let (length, from) = self.socket.recv_from(room)?;
             take(from.ip(), &room[..length]);
-            return Ok(());
+            return Ok(true);
         };
         let mut buffers: Vec<IoSliceMut<'_>> =
             room.chunks_mut(LONGEST).map(IoSliceMut::new).collect();
@@ -173,7 +187,7 @@ impl Endpoint {
                 take(meta.addr.ip(), packet);
             }
         }
-        Ok(())
+        Ok(count == BATCH)
     }
 }
 
