@@ -12,6 +12,11 @@ import { firstScreen, type Panel, type Screen } from "./screen";
 /** Changes of the same kind that follow each other this fast are one step back. */
 const ONE_STEP_MS = 900;
 
+/** How often it is looked what can be drawn of a trace that is being read. */
+const LOOK_AGAIN_MS = 250;
+
+const sleep = (ms: number): Promise<false> => new Promise((done) => setTimeout(() => done(false), ms));
+
 /** All about one trace that is asked once. */
 export class Opened {
   tables = $state.raw<Table[] | null>(null);
@@ -64,7 +69,17 @@ export class Opened {
 
   needOverview(): void {
     void this.#once("overview", async () => {
-      this.overview = await api.overview(this.trace.id);
+      const whole = api.overview(this.trace.id);
+      const ended = whole.then(() => true, () => true);
+      // Reading a large trace takes seconds; what can be drawn before is shown.
+      while (!(await Promise.race([ended, sleep(LOOK_AGAIN_MS)]))) {
+        const { graphs } = await api.overviewSoFar(this.trace.id);
+        if (graphs.length > (this.overview?.graphs.length ?? 0)) {
+          await this.#renew();
+          this.overview = { graphs };
+        }
+      }
+      this.overview = await whole;
       await this.#renew();
     });
   }

@@ -7,7 +7,7 @@ use explain::story::{self, Story, Thread};
 use explore::{Explorer, View};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tables::{Identities, Options};
+use tables::{Identities, Options, Table};
 
 use super::lazily::Lazily;
 use super::work::Wanted;
@@ -20,6 +20,18 @@ use crate::watch::{Progress, Reached, Watch};
 
 /// Bytes of a trace that are read while the page waits: a tenth of a second.
 const QUICKLY_READ: u64 = 256 << 20;
+
+/// What the first graphs are drawn of. Making them takes a fifth of the time that all tables take,
+/// since no stacks are joined with their rows.
+const FIRST: [Table; 7] = [
+    Table::Processes,
+    Table::Threads,
+    Table::Images,
+    Table::Interrupts,
+    Table::Focus,
+    Table::Input,
+    Table::ProcessFreezes,
+];
 
 /// Views that are shown in a report.
 const MOST_VIEWS: usize = 32;
@@ -100,10 +112,10 @@ impl ServedTrace {
         }
     }
 
-    /// Makes what is sure to be asked for, what graphs show first; what goes wrong is told to those who
-    /// ask.
+    /// Makes what is sure to be asked for, first what is quickly made; what goes wrong is told to those
+    /// who ask.
     pub(super) fn prepare(&self) {
-        let _ = self.tables.make(&html_report::tables());
+        let _ = self.tables.make_in_turn(&[&FIRST, &html_report::tables()]);
         let _ = self.info();
         let _ = self.findings();
     }
