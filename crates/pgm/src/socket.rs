@@ -155,7 +155,7 @@ pub enum Received {
         /// Which.
         source: Tsi,
     },
-    /// Nothing was heard of a source for too long.
+    /// A source is gone: nothing was heard of it for too long, or another has begun under its name.
     Expired {
         /// Which.
         source: Tsi,

@@ -735,6 +735,25 @@ fn who_joins_late_may_ask_for_what_was_before() {
 }
 
 #[test]
+fn who_joins_late_begins_where_the_spm_says_whatever_comes_before() {
+    let mut script = Script::new(ReceiverConfig {
+        late_join: true,
+        ..config()
+    });
+    script.receive(odata(1007));
+    assert!(script.events().is_empty());
+    assert_eq!(script.sent_within(250)[0], "SPMR GroupOneHop");
+    script.receive(Packet {
+        options: Options {
+            join: Some(Sqn(1006)),
+            ..Options::default()
+        },
+        ..spm(0, 1007)
+    });
+    assert_eq!(script.sent_within(50), ["NAK 1006+1007"]);
+}
+
+#[test]
 fn the_end_is_told_after_all_data() {
     let mut script = Script::begun(config(), Options::default());
     let end = Packet {

@@ -217,6 +217,28 @@ fn a_source_that_crashes_is_told_and_another_takes_its_place() {
 }
 
 #[test]
+fn a_source_that_begins_anew_under_the_same_name_is_heard() {
+    let source = SourceConfig {
+        late_join: true,
+        ..source_config(0)
+    };
+    let receiver = ReceiverConfig {
+        late_join: true,
+        ..receiver_config(1)
+    };
+    let mut network = Network::of(1, source, [receiver]);
+    send(&mut network, 50, 1_000);
+    network.run_for(milliseconds(1_000));
+    // It had said more SPMs than the new one will have for a while.
+    network.nodes[0].source = Some(Source::new(source, network.now).unwrap());
+    send(&mut network, 10, 100);
+    network.run_for(milliseconds(1_000));
+    assert_eq!(network.messages(1).len(), 60);
+    let told = |event: &&Event| matches!(event, Event::Expired { .. });
+    assert_eq!(network.nodes[1].events.iter().filter(told).count(), 1);
+}
+
+#[test]
 fn an_idle_source_hardly_sends() {
     let mut network = Network::of(1, source_config(0), [receiver_config(1)]);
     network.send(b"only");

@@ -79,8 +79,17 @@ fn transfer(encapsulation: Encapsulation) {
                     .unwrap();
             }
         }
-        for message in messages() {
-            socket.send_blocking(&message).unwrap();
+        // One by one, then many at once.
+        let messages = messages();
+        let (single, many) = messages.split_at(100);
+        for message in single {
+            socket.send_blocking(message).unwrap();
+        }
+        let mut rest = many;
+        while !rest.is_empty() {
+            let sent = socket.send_many(rest.iter().map(|m| &m[..])).unwrap();
+            rest = &rest[sent..];
+            socket.recv().unwrap();
         }
         socket.close();
         while !matches!(socket.recv_blocking().unwrap(), Received::End) {}

@@ -15,7 +15,8 @@ pub struct ReceiverConfig {
     pub group: IpAddr,
     /// In which order messages are handed out.
     pub order: Order,
-    /// Whether what was sent before is asked for, where a source allows it.
+    /// Whether what was sent before is asked for, where a source allows it. Then nothing of a source
+    /// is handed out before it has said so by an SPM.
     pub late_join: bool,
     /// Only listen: never ask for anything. What is missing comes by parity, or because others ask.
     pub passive: bool,

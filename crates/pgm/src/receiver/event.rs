@@ -35,7 +35,7 @@ pub enum Event {
         /// Which.
         source: Tsi,
     },
-    /// Nothing was heard of the source for too long: it is forgotten.
+    /// The source is gone: nothing was heard of it for too long, or another has begun under its name.
     Expired {
         /// Which.
         source: Tsi,

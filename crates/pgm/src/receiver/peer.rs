@@ -42,6 +42,8 @@ pub(super) struct Peer {
     is_reset_told: bool,
     is_finish_told: bool,
     is_expired: bool,
+    /// The last of the SPMs that were old, each newer than the one before, and how many those are.
+    old_spms: (Sqn, u32),
     rng: fastrand::Rng,
     statistics: ReceiverStatistics,
 }
@@ -82,6 +84,7 @@ impl Peer {
             is_reset_told: false,
             is_finish_told: false,
             is_expired: false,
+            old_spms: (Sqn(0), 0),
             rng: fastrand::Rng::with_seed(seed),
             statistics: ReceiverStatistics::default(),
         }
@@ -101,6 +104,9 @@ impl Peer {
 
     /// Handles a packet of this source.
     pub(super) fn handle(&mut self, now: Time, from: IpAddr, packet: &Packet<'_>) {
+        if self.has_begun_anew() {
+            return;
+        }
         self.heard_at = now;
         self.is_expired = false;
         match packet.body {
@@ -133,8 +139,10 @@ impl Peer {
 
     fn handle_spm(&mut self, now: Time, from: IpAddr, spm: Spm, options: &Options<'_>) {
         if self.spm_sqn.is_some_and(|last| !last.is_before(spm.sqn)) {
+            self.old_spm(spm.sqn);
             return;
         }
+        self.old_spms.1 = 0;
         self.statistics.spms += 1;
         self.spm_sqn = Some(spm.sqn);
         self.address = from;
@@ -152,6 +160,23 @@ impl Peer {
         {
             window.give_up();
         }
+    }
+
+    /// A network brings now and then an SPM late, but not several, one after the other as they were
+    /// sent: then the source has crashed and begun anew under the same name.
+    fn old_spm(&mut self, sqn: Sqn) {
+        let (last, count) = self.old_spms;
+        if self.spm_sqn != Some(sqn) && (count == 0 || last.is_before(sqn)) {
+            self.old_spms = (sqn, count + 1);
+        }
+        if self.has_begun_anew() {
+            self.forget();
+        }
+    }
+
+    fn has_begun_anew(&self) -> bool {
+        const CERTAIN: u32 = 3;
+        self.old_spms.1 >= CERTAIN
     }
 
     fn update_window(&mut self, now: Time, spm: Spm, options: &Options<'_>) {
@@ -223,6 +248,8 @@ impl Peer {
             Some(window) => window,
             // Parity alone tells of no packet that one could begin with.
             None if packet.parity => return,
+            // Where to begin is for the SPM to say, which is being asked for.
+            None if self.config.late_join && options.join.is_none() => return,
             None => self.open_window(now, sqn, trail, options),
         };
         window.advance_trail(trail);
@@ -290,10 +317,15 @@ impl Peer {
     /// Nothing was heard for too long, so that it is given up.
     pub(super) fn expire(&mut self, now: Time) {
         if !self.is_expired && self.expiry() <= now {
-            self.is_expired = true;
-            if let Some(window) = &mut self.window {
-                window.give_up();
-            }
+            self.forget();
+        }
+    }
+
+    /// Once its events were taken, it is gone; should it come back, it is another.
+    fn forget(&mut self) {
+        self.is_expired = true;
+        if let Some(window) = &mut self.window {
+            window.give_up();
         }
     }
 
