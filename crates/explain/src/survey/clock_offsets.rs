@@ -8,6 +8,7 @@
 //! A thread that wakes strictly periodically finds partners under any multiple of its period, too.
 //! That is no gain, since it had partners before.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
@@ -54,7 +55,9 @@ impl Offsets {
         for _ in 0..CHANGES {
             let peaks = offsets.peaks(threads);
             let tried = peaks.into_iter().take(TRIED);
-            let changes = tried.filter_map(|(_, ahead_ns, cpu)| {
+            // Of what is shared the one end is where runs begin as soon as can be.
+            let tried = tried.flat_map(|(_, ends, cpu)| ends.map(|ahead_ns| (ahead_ns, cpu)));
+            let changes = tried.filter_map(|(ahead_ns, cpu)| {
                 let change = offsets.changed(threads, cpu, ahead_ns)?;
                 Some((change.0, ahead_ns > 0, change.1))
             });
@@ -108,6 +111,27 @@ impl Offsets {
         pairs
     }
 
+    /// Of these pairs, the events and the runs that the threads ended before they waited for them.
+    pub(super) fn runs_before(&self, wakes: &Wakes, pairs: &[Places]) -> Vec<Places> {
+        let order = self.in_order(&wakes.ran);
+        let mut before = vec![None; order.len()];
+        for two in order.windows(2) {
+            before[two[1].1] = Some(two[0].1);
+        }
+        let pairs = pairs.iter();
+        pairs
+            .filter_map(|(event, run)| Some((*event, before[*run]?)))
+            .collect()
+    }
+
+    /// By how much a run that a thread ended before it waited ends after the event that ended the
+    /// wait.
+    fn outlasted_ns(&self, wakes: &Wakes, (event, run): Places) -> i64 {
+        let (event, run) = (wakes.readied[event], wakes.ended[run]);
+        let true_ns = |moment: Moment| moment.ns.saturating_sub(self.ahead_ns(moment));
+        true_ns(run).saturating_sub(true_ns(event))
+    }
+
     /// Moments by clocks that agree, in order, and their places.
     fn in_order(&self, moments: &[Moment]) -> Vec<(i64, usize)> {
         let moments = moments.iter().enumerate();
@@ -119,8 +143,9 @@ impl Offsets {
     }
 
     /// Of each CPU by how much its clock would be ahead for most of what finds no partner: how many
-    /// these are, by how much, and which CPU; the most first.
-    fn peaks(&self, threads: &[Wakes]) -> Vec<(usize, i64, u16)> {
+    /// these are, by how much at least and at most (the one closest to 0 first), and which CPU; the
+    /// most first.
+    fn peaks(&self, threads: &[Wakes]) -> Vec<(usize, [i64; 2], u16)> {
         let mut votes: FxHashMap<u16, Vec<Range<i64>>> = FxHashMap::default();
         let mut count = 0;
         for wakes in threads {
@@ -155,11 +180,11 @@ impl Offsets {
             }
         }
         let votes = votes.into_iter();
-        let mut peaks: Vec<(usize, i64, u16)> = votes
-            .filter_map(|(cpu, votes)| peak(&votes).map(|(count, at)| (count, at, cpu)))
+        let mut peaks: Vec<(usize, [i64; 2], u16)> = votes
+            .filter_map(|(cpu, votes)| peak(&votes).map(|(count, ends)| (count, ends, cpu)))
             .filter(|(count, ..)| *count >= SEVERAL)
             .collect();
-        peaks.sort_unstable_by_key(|(count, at, cpu)| (usize::MAX - count, *at < 0, *cpu));
+        peaks.sort_unstable_by_key(|(count, ends, cpu)| (Reverse(*count), ends[0] < 0, *cpu));
         peaks
     }
 
@@ -168,7 +193,8 @@ impl Offsets {
     fn changed(&self, threads: &[Wakes], cpu: u16, ahead_ns: i64) -> Option<(usize, Offsets)> {
         let always = self.with(cpu, i64::MIN..i64::MAX, ahead_ns);
         let mut steps: Vec<(i64, isize)> = Vec::new();
-        let (mut made_ready, mut ran, mut alone) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut least, mut most, mut alone) = (Vec::new(), Vec::new(), Vec::new());
+        let mut paired = Vec::new();
         for wakes in threads {
             let mut is_its = wakes.readied.iter().chain(&wakes.ran);
             if !is_its.any(|moment| moment.cpu == cpu) {
@@ -180,9 +206,17 @@ impl Offsets {
             let pairs = always.pairs(wakes);
             for (ns, is_readying) in pairs.iter().filter_map(|p| by_clock_of(cpu, wakes, *p)) {
                 steps.push((ns, 1));
-                match is_readying {
-                    true => made_ready.push(ns),
-                    false => ran.push(ns),
+                paired.push(ns);
+                let bounds = if is_readying { &mut least } else { &mut most };
+                bounds.push(ns);
+            }
+            let before = always.runs_before(wakes, &pairs).into_iter();
+            for places in before.filter(|places| self.outlasted_ns(wakes, *places) > DISAGREE_NS) {
+                let (event, run) = (wakes.readied[places.0], wakes.ended[places.1]);
+                match (event.cpu == cpu, run.cpu == cpu) {
+                    (true, false) => most.push(event.ns),
+                    (false, true) => least.push(run.ns),
+                    _ => {}
                 }
             }
             let events = pairs.iter().map(|pair| pair.0);
@@ -190,11 +224,11 @@ impl Offsets {
             let runs = pairs.iter().map(|pair| pair.1);
             alone.extend(moments_of(cpu, &wakes.ran, runs));
         }
-        let (gain, during) = most(steps)?;
+        let (gain, during) = most_gained(steps)?;
         let count = |times: &[i64]| times.iter().filter(|ns| during.contains(ns)).count();
-        let (made_ready, ran) = (count(&made_ready), count(&ran));
-        // From one side only it could be that all wait for so long.
-        let is_shown = made_ready.min(ran) >= SEVERAL && made_ready + ran >= count(&alone);
+        // If nothing bounds it from one side, it could be that all wait for so long.
+        let is_bounded = count(&least).min(count(&most)) >= SEVERAL;
+        let is_shown = is_bounded && count(&paired) >= count(&alone);
         (is_shown && gain >= SEVERAL).then(|| (gain, self.with(cpu, during, ahead_ns)))
     }
 
@@ -233,8 +267,9 @@ fn moments_of(cpu: u16, moments: &[Moment], places: impl Iterator<Item = usize>)
     its.map(|(ns, _)| ns).collect()
 }
 
-/// How many intervals have a number in common at most, and the one closest to 0 of these numbers.
-fn peak(votes: &[Range<i64>]) -> Option<(usize, i64)> {
+/// How many intervals have numbers in common at most, and the ends of these numbers, the one closest
+/// to 0 first.
+fn peak(votes: &[Range<i64>]) -> Option<(usize, [i64; 2])> {
     let mut starts: Vec<i64> = votes.iter().map(|vote| vote.start).collect();
     let mut ends: Vec<i64> = votes.iter().map(|vote| vote.end).collect();
     starts.sort_unstable();
@@ -245,14 +280,15 @@ fn peak(votes: &[Range<i64>]) -> Option<(usize, i64)> {
         while ends[over] < *start {
             over += 1;
         }
-        let closest = 0.clamp(*start, ends[over]);
-        (before + 1 - over, closest)
+        let mut ends = [*start, ends[over]];
+        ends.sort_unstable_by_key(|end| end.saturating_abs());
+        (before + 1 - over, ends)
     });
-    depths.max_by_key(|(depth, at)| (*depth, -at.saturating_abs()))
+    depths.max_by_key(|(depth, ends)| (*depth, Reverse(ends[0].saturating_abs())))
 }
 
 /// The range of time over which the steps add up to most, and to how much.
-fn most(mut steps: Vec<(i64, isize)>) -> Option<(usize, Range<i64>)> {
+fn most_gained(mut steps: Vec<(i64, isize)>) -> Option<(usize, Range<i64>)> {
     steps.sort_unstable_by_key(|(ns, _)| *ns);
     let (mut sum, mut from, mut best) = (0, 0, None);
     for same in steps.chunk_by(|one, other| one.0 == other.0) {
@@ -275,9 +311,9 @@ mod tests {
     #[test]
     fn the_peak_is_what_most_intervals_share_closest_to_zero() {
         assert_eq!(peak(&[]), None);
-        assert_eq!(peak(&[4..9]), Some((1, 4)));
-        assert_eq!(peak(&[-9..-4, -6..-2, 5..7]), Some((2, -4)));
-        assert_eq!(peak(&[-2..3, -1..5, 5..6]), Some((2, 0)));
+        assert_eq!(peak(&[4..9]), Some((1, [4, 9])));
+        assert_eq!(peak(&[-9..-4, -6..-2, 5..7]), Some((2, [-4, -6])));
+        assert_eq!(peak(&[-2..3, -1..5, 5..6]), Some((2, [-1, 3])));
     }
 
     #[test]
@@ -292,8 +328,8 @@ mod tests {
             (9, -1),
             (10, -1),
         ];
-        assert_eq!(most(steps), Some((2, 5..8)));
-        assert_eq!(most(vec![(1, -1), (2, -1)]), None);
+        assert_eq!(most_gained(steps), Some((2, 5..8)));
+        assert_eq!(most_gained(vec![(1, -1), (2, -1)]), None);
     }
 
     #[test]
@@ -302,9 +338,9 @@ mod tests {
         let pairs = |readied: &[i64], ran: &[i64]| {
             let (readied, ran) = (at(readied), at(ran));
             Offsets::default().pairs(&Wakes {
-                thread_id: 8,
                 readied,
                 ran,
+                ..Wakes::default()
             })
         };
         let ms = 1_000_000;

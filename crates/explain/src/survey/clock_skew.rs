@@ -1,8 +1,9 @@
 //! By how much the processors' clocks disagree.
 //!
-//! A thread runs after it was made ready. Where the event that made it ready, of one processor, is
-//! later than the run that it led to, of another, the one's clock is ahead by that much at least.
-//! Which events led to which runs is known once it is known how far clocks are off.
+//! A thread runs after it was made ready, and is made ready after it ran before. Where one processor
+//! tells that it was made ready later than another tells of the run that this led to, the one's clock
+//! is ahead by that much at least; where earlier than the end of the run before, the other's is. Which
+//! runs these are is known once it is known how far clocks are off.
 
 use std::cmp::Reverse;
 
@@ -28,7 +29,7 @@ pub struct ClockSkew {
     pub pairs: Vec<Pair>,
 }
 
-/// An event that made a thread ready, and the run of the thread that it led to.
+/// An event that made a thread ready, and the run of the thread that it led to, or the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair {
     /// The thread.
@@ -39,14 +40,22 @@ pub struct Pair {
     pub readying_cpu: u16,
     /// When it ran.
     pub start_ns: i64,
+    /// Until when.
+    pub end_ns: i64,
     /// On which CPU.
     pub cpu: u16,
+    /// Whether it is the run before, which ends too late; else the event's own, which begins too early.
+    pub is_before: bool,
 }
 
 impl Pair {
-    /// By how much the clock of the CPU that made the thread ready is ahead of the other's at least.
+    /// By how much the one clock is ahead of the other's at least: that of the CPU that made the thread
+    /// ready or, if it is the run before, that of the CPU that it ran on.
     pub fn ahead_ns(&self) -> i64 {
-        self.readied_ns.saturating_sub(self.start_ns)
+        match self.is_before {
+            true => self.end_ns.saturating_sub(self.readied_ns),
+            false => self.readied_ns.saturating_sub(self.start_ns),
+        }
     }
 }
 
@@ -74,25 +83,37 @@ fn skews(threads: &[Wakes]) -> Vec<ClockSkew> {
 fn skew(threads: &[Wakes], offsets: &Offsets, cpu: u16, is_ahead: bool) -> Option<ClockSkew> {
     let mut pairs = Vec::new();
     for wakes in threads {
-        for (event, run) in offsets.pairs(wakes) {
-            let (event, run) = (wakes.readied[event], wakes.ran[run]);
-            let (its, other) = if is_ahead { (event, run) } else { (run, event) };
+        let led_to = offsets.pairs(wakes);
+        let before = offsets.runs_before(wakes, &led_to);
+        let both = [(led_to, false), (before, true)];
+        let both = both.into_iter().flat_map(|(all, is_before)| {
+            let all = all.into_iter();
+            all.map(move |places| (places, is_before))
+        });
+        for ((event, run), is_before) in both {
+            let (event, end) = (wakes.readied[event], wakes.ended[run]);
             let pair = Pair {
                 thread_id: wakes.thread_id,
                 readied_ns: event.ns,
                 readying_cpu: event.cpu,
-                start_ns: run.ns,
-                cpu: run.cpu,
+                start_ns: wakes.ran[run].ns,
+                end_ns: end.ns,
+                cpu: end.cpu,
+                is_before,
             };
-            let is_late = pair.ahead_ns() > DISAGREE_NS;
-            if its.cpu == cpu && is_late && offsets.ahead_ns(other) == 0 {
+            let (its, other) = match is_ahead == is_before {
+                true => (end, event),
+                false => (event, end),
+            };
+            let is_shown = its.cpu == cpu && offsets.ahead_ns(other) == 0;
+            if is_shown && pair.ahead_ns() > DISAGREE_NS {
                 pairs.push(pair);
             }
         }
     }
     pairs.sort_by_key(|pair| {
         let by = Reverse(pair.ahead_ns());
-        (by, pair.readied_ns, pair.thread_id, pair.cpu)
+        (by, pair.readied_ns, pair.thread_id, pair.cpu, pair.start_ns)
     });
     let is_shown = pairs.len() >= SEVERAL;
     pairs.truncate(KEPT);
@@ -116,8 +137,9 @@ mod tests {
     const MS: i64 = 1_000_000;
     const S: i64 = 1_000_000_000;
 
-    /// How soon a thread runs after it was made ready.
+    /// How soon a thread runs after it was made ready, and for how long.
     const AFTER_NS: i64 = 5 * US;
+    const LONG_NS: i64 = 20 * US;
 
     /// CPUs wake threads on each other over ten seconds: some now and then, and one every 10 ms always
     /// of CPU 0 on CPU 1. Clocks are ahead by so much at some time.
@@ -142,6 +164,8 @@ mod tests {
                 });
                 let ns = at + AFTER_NS + ahead(other, at);
                 wakes.ran.push(Moment { ns, cpu: other });
+                let ns = ns + LONG_NS;
+                wakes.ended.push(Moment { ns, cpu: other });
                 at += match thread {
                     0 => 10 * MS,
                     _ => 5 * MS + rng.below(100 * MS as usize) as i64,
@@ -193,6 +217,35 @@ mod tests {
         assert_eq!(found(&machine(8, ahead)), all);
     }
 
+    /// A thread waits on its own CPU first, and then for a disk that interrupts another.
+    #[test]
+    fn a_clock_whose_cpu_makes_no_others_ready_is_told() {
+        let mut threads = machine(8, |_, _| 0);
+        let mut wakes = Wakes {
+            thread_id: 80,
+            ..Wakes::default()
+        };
+        for at in (1..10).map(|second| second * S) {
+            for (at, by) in [(at, 9), (at + 100 * US, 3)] {
+                let own_ns = at + 20 * MS;
+                let readied_ns = if by == 9 { own_ns } else { at };
+                wakes.readied.push(Moment {
+                    ns: readied_ns,
+                    cpu: by,
+                });
+                wakes.ran.push(Moment {
+                    ns: own_ns + AFTER_NS,
+                    cpu: 9,
+                });
+                let ns = own_ns + AFTER_NS + LONG_NS;
+                wakes.ended.push(Moment { ns, cpu: 9 });
+            }
+        }
+        threads.push(wakes);
+        let by_ns = 20 * MS + AFTER_NS + LONG_NS - 100 * US;
+        assert_eq!(found(&threads), [(9, true, by_ns)]);
+    }
+
     #[test]
     fn of_two_clocks_one_is_told() {
         let ahead = machine(2, |cpu, _| 7 * MS * i64::from(cpu == 1));
@@ -232,7 +285,8 @@ mod tests {
             wakes
                 .readied
                 .retain(|moment| !is_lost(moment) && rng.below(10) > 0);
-            wakes.ran.retain(|_| rng.below(10) > 0);
+            let runs = wakes.ran.iter().zip(&wakes.ended);
+            (wakes.ran, wakes.ended) = runs.filter(|_| rng.below(10) > 0).unzip();
         }
         assert_eq!(found(&threads), []);
     }
@@ -242,8 +296,13 @@ mod tests {
     fn equal_waits_are_no_disagreement() {
         let mut threads = machine(8, |_, _| 0);
         for wakes in &mut threads {
-            for run in wakes.ran.iter_mut().filter(|run| run.cpu == 3) {
-                run.ns += 31_250 * US;
+            let mut waited_ns = 0;
+            let runs = wakes.ran.iter_mut().zip(&mut wakes.ended);
+            for (event, (start, end)) in wakes.readied.iter_mut().zip(runs) {
+                event.ns += waited_ns;
+                waited_ns += 31_250 * US * i64::from(start.cpu == 3);
+                start.ns += waited_ns;
+                end.ns += waited_ns;
             }
         }
         assert_eq!(found(&threads), []);

@@ -23,6 +23,8 @@ pub(super) struct Wakes {
     pub(super) readied: Vec<Moment>,
     /// Each by the CPU that it ran on.
     pub(super) ran: Vec<Moment>,
+    /// When each of these runs ended, in the same order.
+    pub(super) ended: Vec<Moment>,
 }
 
 /// The state of a thread that waits.
@@ -45,11 +47,13 @@ pub(super) fn read(case: &Case<'_>) -> Result<Vec<Wakes>, StoreError> {
         let view = ReadyThreadsView::new(&batch)?;
         for row in 0..view.len() {
             let (ns, cpu) = (view.time_ns[row], view.cpu[row]);
-            kept.add(view.thread_id[row], Moment { ns, cpu }, |w| &mut w.readied);
+            if let Some(wakes) = kept.of(view.thread_id[row]) {
+                wakes.readied.push(Moment { ns, cpu });
+            }
         }
     }
     let runs = case.table(Table::CpuRuns)?;
-    let columns = ["start_ns", "cpu", "thread_id", "previous_state"];
+    let columns = ["start_ns", "end_ns", "cpu", "thread_id", "previous_state"];
     for batch in case.batches(&runs, i64::MIN..i64::MAX, &columns) {
         let batch = batch?;
         let view = CpuRunsView::new(&batch)?;
@@ -59,8 +63,11 @@ pub(super) fn read(case: &Case<'_>) -> Result<Vec<Wakes>, StoreError> {
             if view.thread_id[row] == 0 || state.is_some_and(|state| state != WAITING) {
                 continue;
             }
-            let (ns, cpu) = (view.start_ns[row], view.cpu[row]);
-            kept.add(view.thread_id[row], Moment { ns, cpu }, |w| &mut w.ran);
+            let (start_ns, end_ns, cpu) = (view.start_ns[row], view.end_ns[row], view.cpu[row]);
+            if let Some(wakes) = kept.of(view.thread_id[row]) {
+                wakes.ran.push(Moment { ns: start_ns, cpu });
+                wakes.ended.push(Moment { ns: end_ns, cpu });
+            }
         }
     }
     Ok(kept.finish())
@@ -85,18 +92,18 @@ impl Kept {
         }
     }
 
-    /// Keeps a moment among those of a thread, if there is room for it.
-    fn add(&mut self, thread_id: u32, moment: Moment, to: fn(&mut Wakes) -> &mut Vec<Moment>) {
+    /// Where one more moment of a thread is kept, if there is room for it.
+    fn of(&mut self, thread_id: u32) -> Option<&mut Wakes> {
         if self.moments >= self.room {
             self.make_room();
         }
         if self.left_out.contains(&thread_id) {
-            return;
+            return None;
         }
         self.moments += 1;
         let wakes = self.threads.entry(thread_id).or_default();
         wakes.thread_id = thread_id;
-        to(wakes).push(moment);
+        Some(wakes)
     }
 
     /// Leaves out the threads that wake most often, until half of the room is free.
@@ -138,10 +145,16 @@ mod tests {
     fn threads_that_wake_most_often_are_left_out() {
         let mut kept = Kept::new(100);
         for ns in 0..1_000 {
-            for (thread_id, every) in [(8, 1), (12, 50), (16, 100)] {
-                if ns % every == 0 {
-                    kept.add(thread_id, Moment { ns, cpu: 0 }, |w| &mut w.readied);
-                    kept.add(thread_id, Moment { ns, cpu: 1 }, |w| &mut w.ran);
+            for (thread_id, every) in [(8, 2), (12, 50), (16, 100)] {
+                if ns % every == 0
+                    && let Some(wakes) = kept.of(thread_id)
+                {
+                    wakes.readied.push(Moment { ns, cpu: 0 });
+                }
+                if ns % every == 1
+                    && let Some(wakes) = kept.of(thread_id)
+                {
+                    wakes.ran.push(Moment { ns, cpu: 1 });
                 }
             }
         }
