@@ -81,8 +81,13 @@ impl Offsets {
         cpus
     }
 
+    /// Whether a clock agrees with most others all the time.
+    pub(super) fn is_never_off(&self, cpu: u16) -> bool {
+        !self.of_cpu.contains_key(&cpu)
+    }
+
     /// By how much a clock is ahead when it tells this time.
-    pub(super) fn ahead_ns(&self, moment: Moment) -> i64 {
+    fn ahead_ns(&self, moment: Moment) -> i64 {
         let times = self.of_cpu.get(&moment.cpu).into_iter().flatten().rev();
         let mut holding = times.filter(|(range, _)| range.contains(&moment.ns));
         holding.next().map_or(0, |(_, ahead_ns)| *ahead_ns)

@@ -79,7 +79,8 @@ fn skews(threads: &[Wakes]) -> Vec<ClockSkew> {
     skews
 }
 
-/// What shows that a clock is ahead of those that agree, or behind, if several pairs do.
+/// What shows that a clock is ahead of those that always agree, or behind, if several pairs do. When
+/// exactly another jumped is not known.
 fn skew(threads: &[Wakes], offsets: &Offsets, cpu: u16, is_ahead: bool) -> Option<ClockSkew> {
     let mut pairs = Vec::new();
     for wakes in threads {
@@ -105,7 +106,7 @@ fn skew(threads: &[Wakes], offsets: &Offsets, cpu: u16, is_ahead: bool) -> Optio
                 true => (end, event),
                 false => (event, end),
             };
-            let is_shown = its.cpu == cpu && offsets.ahead_ns(other) == 0;
+            let is_shown = its.cpu == cpu && offsets.is_never_off(other.cpu);
             if is_shown && pair.ahead_ns() > DISAGREE_NS {
                 pairs.push(pair);
             }
