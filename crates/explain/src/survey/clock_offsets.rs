@@ -5,6 +5,9 @@
 //! shares with others find no partner. The clocks are those under which most find one. Who is off is
 //! the one whose change helps most: a processor shares as much with each of many that agree.
 //!
+//! Threads may wait for a CPU, and equally long each time. What shows that a clock is off is that a
+//! thread seems to run that nothing made ready since it ran before.
+//!
 //! A thread that wakes strictly periodically finds partners under any multiple of its period, too.
 //! That is no gain, since it had partners before.
 
@@ -129,12 +132,27 @@ impl Offsets {
             .collect()
     }
 
-    /// By how much a run that a thread ended before it waited ends after the event that ended the
-    /// wait.
-    fn outlasted_ns(&self, wakes: &Wakes, (event, run): Places) -> i64 {
-        let (event, run) = (wakes.readied[event], wakes.ended[run]);
-        let true_ns = |moment: Moment| moment.ns.saturating_sub(self.ahead_ns(moment));
-        true_ns(run).saturating_sub(true_ns(event))
+    /// When a thread ran that nothing had made ready since it ran before: what cannot be, unless events
+    /// are missing. Of its first run nothing is known.
+    fn impossible(&self, wakes: &Wakes, pairs: &[Places]) -> Vec<i64> {
+        let mut led_to = vec![None; wakes.readied.len()];
+        for (event, run) in pairs {
+            led_to[*event] = Some(*run);
+        }
+        let readied = self.in_order(&wakes.readied);
+        let order = self.in_order(&wakes.ran);
+        let runs = order.windows(2).filter_map(|two| {
+            let (ended, run) = (wakes.ended[two[0].1], two[1].1);
+            let ended_ns = ended.ns.saturating_sub(self.ahead_ns(ended));
+            let from_ns = ended_ns.saturating_sub(DISAGREE_NS);
+            let to_ns = two[1].0.saturating_add(DISAGREE_NS);
+            let next = readied.partition_point(|(ns, _)| *ns < from_ns);
+            let mut between = readied[next..].iter().take(NEAR);
+            let is_possible = between
+                .any(|(ns, event)| *ns <= to_ns && led_to[*event].is_none_or(|its| its == run));
+            (!is_possible).then_some(wakes.ran[run].ns)
+        });
+        runs.collect()
     }
 
     /// Moments by clocks that agree, in order, and their places.
@@ -194,46 +212,37 @@ impl Offsets {
     }
 
     /// What is better if the clock is ahead by so much while that helps most, and by how many pairs;
-    /// nothing if it does not help, or most that the CPU shares finds no partner even so.
+    /// nothing if it does not help, if what is impossible does not become less, or if most that the CPU
+    /// shares finds no partner even so.
     fn changed(&self, threads: &[Wakes], cpu: u16, ahead_ns: i64) -> Option<(usize, Offsets)> {
         let always = self.with(cpu, i64::MIN..i64::MAX, ahead_ns);
         let mut steps: Vec<(i64, isize)> = Vec::new();
-        let (mut least, mut most, mut alone) = (Vec::new(), Vec::new(), Vec::new());
-        let mut paired = Vec::new();
+        let (mut paired, mut alone) = (Vec::new(), Vec::new());
+        let (mut impossible, mut still) = (Vec::new(), Vec::new());
         for wakes in threads {
             let mut is_its = wakes.readied.iter().chain(&wakes.ran);
             if !is_its.any(|moment| moment.cpu == cpu) {
                 continue;
             }
-            for places in self.pairs(wakes) {
-                steps.extend(by_clock_of(cpu, wakes, places).map(|(ns, _)| (ns, -1)));
-            }
+            let pairs = self.pairs(wakes);
+            let shared = pairs.iter().filter_map(|p| by_clock_of(cpu, wakes, *p));
+            steps.extend(shared.map(|ns| (ns, -1)));
+            impossible.extend(self.impossible(wakes, &pairs));
             let pairs = always.pairs(wakes);
-            for (ns, is_readying) in pairs.iter().filter_map(|p| by_clock_of(cpu, wakes, *p)) {
-                steps.push((ns, 1));
-                paired.push(ns);
-                let bounds = if is_readying { &mut least } else { &mut most };
-                bounds.push(ns);
-            }
-            let before = always.runs_before(wakes, &pairs).into_iter();
-            for places in before.filter(|places| self.outlasted_ns(wakes, *places) > DISAGREE_NS) {
-                let (event, run) = (wakes.readied[places.0], wakes.ended[places.1]);
-                match (event.cpu == cpu, run.cpu == cpu) {
-                    (true, false) => most.push(event.ns),
-                    (false, true) => least.push(run.ns),
-                    _ => {}
-                }
-            }
+            let shared = pairs.iter().filter_map(|p| by_clock_of(cpu, wakes, *p));
+            paired.extend(shared);
+            still.extend(always.impossible(wakes, &pairs));
             let events = pairs.iter().map(|pair| pair.0);
             alone.extend(moments_of(cpu, &wakes.readied, events));
             let runs = pairs.iter().map(|pair| pair.1);
             alone.extend(moments_of(cpu, &wakes.ran, runs));
         }
+        steps.extend(paired.iter().map(|ns| (*ns, 1)));
         let (gain, during) = most_gained(steps)?;
         let count = |times: &[i64]| times.iter().filter(|ns| during.contains(ns)).count();
-        // If nothing bounds it from one side, it could be that all wait for so long.
-        let is_bounded = count(&least).min(count(&most)) >= SEVERAL;
-        let is_shown = is_bounded && count(&paired) >= count(&alone);
+        // Threads may all wait for so long. But none can run before it is made ready.
+        let is_needed = count(&impossible) >= count(&still) + SEVERAL;
+        let is_shown = is_needed && count(&paired) >= count(&alone);
         (is_shown && gain >= SEVERAL).then(|| (gain, self.with(cpu, during, ahead_ns)))
     }
 
@@ -244,13 +253,12 @@ impl Offsets {
     }
 }
 
-/// When a pair was by the clock of a CPU that shares it with another, and whether the CPU made the
-/// thread ready; else it ran there.
-fn by_clock_of(cpu: u16, wakes: &Wakes, (event, run): Places) -> Option<(i64, bool)> {
+/// When a pair was by the clock of a CPU that shares it with another.
+fn by_clock_of(cpu: u16, wakes: &Wakes, (event, run): Places) -> Option<i64> {
     let (event, run) = (wakes.readied[event], wakes.ran[run]);
     match (event.cpu == cpu, run.cpu == cpu) {
-        (true, false) => Some((event.ns, true)),
-        (false, true) => Some((run.ns, false)),
+        (true, false) => Some(event.ns),
+        (false, true) => Some(run.ns),
         _ => None,
     }
 }
