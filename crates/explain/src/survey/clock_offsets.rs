@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn the_peak_is_what_most_intervals_share_closest_to_zero() {
         assert_eq!(peak(&[]), None);
-        assert_eq!(peak(&[4..9]), Some((1, [4, 9])));
+        assert_eq!(peak(&[20..21, 4..9]), Some((1, [4, 9])));
         assert_eq!(peak(&[-9..-4, -6..-2, 5..7]), Some((2, [-4, -6])));
         assert_eq!(peak(&[-2..3, -1..5, 5..6]), Some((2, [-1, 3])));
     }
