@@ -15,8 +15,6 @@ const ONE_STEP_MS = 900;
 /** How often it is looked what can be drawn of a trace that is being read. */
 const LOOK_AGAIN_MS = 250;
 
-const sleep = (ms: number): Promise<false> => new Promise((done) => setTimeout(() => done(false), ms));
-
 /** All about one trace that is asked once. */
 export class Opened {
   tables = $state.raw<Table[] | null>(null);
@@ -69,18 +67,16 @@ export class Opened {
 
   needOverview(): void {
     void this.#once("overview", async () => {
-      const whole = api.overview(this.trace.id);
-      const ended = whole.then(() => true, () => true);
       // Reading a large trace takes seconds; what can be drawn before is shown.
-      while (!(await Promise.race([ended, sleep(LOOK_AGAIN_MS)]))) {
-        const { graphs } = await api.overviewSoFar(this.trace.id);
-        if (graphs.length > (this.overview?.graphs.length ?? 0)) {
+      for (;;) {
+        const seen = await api.overview(this.trace.id);
+        if (seen.complete || seen.graphs.length > (this.overview?.graphs.length ?? 0)) {
           await this.#renew();
-          this.overview = { graphs };
+          this.overview = seen;
         }
+        if (seen.complete) return;
+        await new Promise((done) => setTimeout(done, LOOK_AGAIN_MS));
       }
-      this.overview = await whole;
-      await this.#renew();
     });
   }
 
