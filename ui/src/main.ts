@@ -1,5 +1,6 @@
 import { mount } from "svelte";
 import "./app.css";
+import "./flame/calls.css";
 import "./table/table.css";
 import App from "./shell/App.svelte";
 import { page } from "./view/state.svelte";

@@ -196,8 +196,9 @@ fn only_sql_knows_datafusion(files: &[File]) -> Vec<String> {
 
 /// The lower rooms know only what is below them, and nothing knows the program.
 fn arrows_point_one_way(files: &[File]) -> Vec<String> {
-    const BELOW: [(&str, &[&str]); 9] = [
+    const BELOW: [(&str, &[&str]); 10] = [
         ("etl", &[]),
+        ("pgm", &[]),
         ("views", &[]),
         ("sim", &["etl"]),
         ("symbols", &["etl"]),

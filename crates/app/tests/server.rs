@@ -241,6 +241,29 @@ fn findings_are_those_of_explain_and_show_their_rows() {
     assert_eq!(findings, program::json(&explain)["explanation"]);
 }
 
+/// What can be drawn is told while tables are made, and never more than there is in the end.
+#[test]
+fn the_first_look_grows_until_it_is_complete() {
+    let usb = Simulated::new("usb-wdf01000", &["--duration", "200ms"]);
+    let served = Served::open(&[&usb.trace, "--no-cache"]);
+    let mut looks = Vec::new();
+    loop {
+        let look = served.get("api/traces/0/overview");
+        let is_complete = look["complete"] == true;
+        looks.push(look["graphs"].as_array().unwrap().clone());
+        if is_complete {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let whole = looks.last().unwrap();
+    let shows = |table: &str| whole.iter().any(|graph| graph["view"]["table"] == table);
+    assert!(shows("cpu_runs") && shows("interrupts"), "{whole:?}");
+    for look in &looks {
+        assert!(look.iter().all(|graph| whole.contains(graph)), "{look:?}");
+    }
+}
+
 /// Routines are grouped by function as the simulation says that they ran.
 #[test]
 fn groups_are_what_really_happened() {

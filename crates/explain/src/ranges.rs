@@ -15,6 +15,12 @@ pub(crate) fn union(mut ranges: Vec<Range<i64>>) -> Vec<Range<i64>> {
     joined
 }
 
+/// What two ranges have in common, if anything.
+pub(crate) fn overlap(one: &Range<i64>, other: &Range<i64>) -> Option<Range<i64>> {
+    let both = one.start.max(other.start)..one.end.min(other.end);
+    (!both.is_empty()).then_some(both)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -24,5 +30,13 @@ mod tests {
         assert_eq!(union(vec![5..7, 1..2, 2..3, 6..9]), [1..3, 5..9]);
         assert_eq!(union(vec![1..9, 2..3, 11..12]), [1..9, 11..12]);
         assert_eq!(union(Vec::new()), []);
+    }
+
+    #[test]
+    fn ranges_that_touch_have_nothing_in_common() {
+        assert_eq!(overlap(&(1..5), &(3..9)), Some(3..5));
+        assert_eq!(overlap(&(1..9), &(3..5)), Some(3..5));
+        assert_eq!(overlap(&(1..3), &(3..5)), None);
+        assert_eq!(overlap(&(1..1), &(0..5)), None);
     }
 }

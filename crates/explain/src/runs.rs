@@ -6,6 +6,7 @@ use rustc_hash::FxHashSet;
 use tables::{CpuRunsView, StoreError, Table};
 
 use crate::Case;
+use crate::ranges::overlap;
 
 /// Hands over every run that reaches into the range, its row, and how long it was within it.
 /// Runs that are not believed are left out. `start_ns`, `end_ns`, `cpu_ns`, `cpu`, `thread_id` and
@@ -30,9 +31,10 @@ pub(crate) fn each_within(
             if end >= range.end {
                 over.insert(view.cpu[row]);
             }
-            let is_within = end > range.start && start < range.end;
-            if is_within && !case.survey.doubtful.is(&view, row) {
-                each(&view, row, end.min(range.end) - start.max(range.start));
+            if let Some(within) = overlap(&(start..end), range)
+                && !case.survey.doubtful.is(&view, row)
+            {
+                each(&view, row, within.end - within.start);
             }
         }
         if over.len() == case.survey.cpus.len() {
@@ -49,6 +51,6 @@ pub(crate) fn query_within(case: &Case<'_>, range: &Range<i64>) -> String {
     let runs = case.survey.doubtful.others();
     format!(
         "(SELECT *, least(end_ns, {end}) - greatest(start_ns, {start}) AS within_ns FROM {runs} \
-         WHERE end_ns > {start} AND start_ns < {end} AND thread_id <> 0) AS within"
+         WHERE least(end_ns, {end}) > greatest(start_ns, {start}) AND thread_id <> 0) AS within"
     )
 }

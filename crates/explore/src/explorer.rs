@@ -202,6 +202,15 @@ impl Explorer {
         overview::answer(self.ask(cancel))
     }
 
+    /// The graphs of that strip that can be drawn at once: makes no table, and knows nothing of those
+    /// that are not made.
+    ///
+    /// # Errors
+    /// If a table that was made cannot be read.
+    pub fn overview_so_far(&self) -> Result<OverviewAnswer, ExploreError> {
+        overview::so_far(&self.trace.store)
+    }
+
     fn ask<'a>(&'a self, cancel: &'a AtomicBool) -> Ask<'a> {
         Ask {
             trace: &self.trace,

@@ -110,7 +110,7 @@ pub(crate) const OFFERED: &[Offered] = &[
     moments(
         Table::Focus,
         "Window in Focus",
-        "changes of focus (provider Microsoft-Windows-Win32k, keyword 0x2000)",
+        "changes of focus (provider Microsoft-Windows-Win32k, keywords 0x22000)",
     )
     .lasting("start_ns", "end_ns"),
     moments(

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use tables::Store;
+
 use crate::selection::Ask;
 use crate::{ExploreError, Preset, catalogue, presets};
 
@@ -28,30 +30,44 @@ const STRIP: [&[&str]; 8] = [
     &["Frozen processes"],
 ];
 
+/// What the trace holds.
 pub(crate) fn answer(ask: Ask<'_>) -> Result<OverviewAnswer, ExploreError> {
-    let mut graphs = Vec::new();
-    let shipped = |name: &&str| {
-        presets::shipped()
-            .iter()
-            .find(|preset| preset.name == **name)
-    };
-    let wanted: Vec<Vec<&Preset>> = STRIP
-        .iter()
-        .map(|names| names.iter().filter_map(shipped).collect())
-        .collect();
-    let tables = wanted
-        .iter()
-        .flatten()
-        .map(|preset| catalogue::table(&preset.view.table));
-    let tables: Result<Vec<_>, ExploreError> = tables.map(|def| Ok(def?.table)).collect();
+    let names = STRIP.iter().flat_map(|line| *line);
+    let tables = names.map(|name| Ok(catalogue::table(&shipped(name).view.table)?.table));
+    let tables: Result<Vec<_>, ExploreError> = tables.collect();
     ask.trace.make(&tables?, ask.cancel)?;
-    for presets in wanted {
-        for preset in presets {
-            if ask.open(&preset.view.table)?.stored.rows() > 0 {
-                graphs.push(preset.clone());
-                break;
+    graphs(|preset| Ok(Some(ask.open(&preset.view.table)?.stored.rows())))
+}
+
+/// What is known of it so far, by the tables that are made.
+pub(crate) fn so_far(store: &Store) -> Result<OverviewAnswer, ExploreError> {
+    graphs(|preset| {
+        let made = store.made(catalogue::table(&preset.view.table)?.table)?;
+        Ok(made.map(|made| made.rows()))
+    })
+}
+
+/// The graphs whose tables have rows; of a line none after one of which that is not known.
+fn graphs(
+    rows: impl Fn(&Preset) -> Result<Option<usize>, ExploreError>,
+) -> Result<OverviewAnswer, ExploreError> {
+    let mut graphs = Vec::new();
+    for line in STRIP {
+        for preset in line.iter().map(|name| shipped(name)) {
+            match rows(preset)? {
+                Some(0) => {}
+                Some(_) => {
+                    graphs.push(preset.clone());
+                    break;
+                }
+                None => break,
             }
         }
     }
     Ok(OverviewAnswer { graphs })
+}
+
+fn shipped(name: &str) -> &'static Preset {
+    let found = presets::shipped().iter().find(|preset| preset.name == name);
+    found.expect("the strip names presets that ship")
 }

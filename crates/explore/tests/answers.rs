@@ -794,3 +794,20 @@ fn the_overview_shows_what_the_trace_holds() {
         assert_eq!(info.recorded, Some(true), "{table}");
     }
 }
+
+#[test]
+fn the_overview_so_far_shows_what_is_made() {
+    let explored = Explored::new("load", &["events=20000"], Explorer::MEMORY_BYTES);
+    let so_far = || explored.explorer.overview_so_far().unwrap().graphs;
+    assert!(so_far().is_empty());
+    explored.explorer.prepare(&["interrupts"], &GO_ON).unwrap();
+    let known = so_far();
+    let tables: Vec<&str> = known
+        .iter()
+        .map(|graph| graph.view.table.as_str())
+        .collect();
+    assert_eq!(tables, ["interrupts"]);
+    let whole = explored.explorer.overview(&GO_ON).unwrap().graphs;
+    assert!(whole.len() > 1 && whole.contains(&known[0]));
+    assert_eq!(so_far(), whole);
+}

@@ -3,8 +3,8 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Barrier, Mutex, mpsc};
 use std::time::{Duration, SystemTime};
 
 use arrow_array::RecordBatch;
@@ -226,6 +226,44 @@ fn threads_and_stores_may_make_the_same_table() {
     // Windows keeps the files of those who were later as long as they read them.
     if !cfg!(windows) {
         assert_eq!(left.len(), 2, "the table and when it was used: {left:?}");
+    }
+}
+
+/// Who waits for a table of the first turn has it before the second ends, which waits for that here.
+#[test]
+fn a_table_is_there_after_its_turn() {
+    let case = Case::new();
+    let store = case.open_in(Cache::Off);
+    let half = store.trace().size_bytes() / 2;
+    let (began, begun) = mpsc::channel();
+    let (tell, told) = mpsc::channel();
+    let told = Mutex::new(Some(told));
+    let progress = |done: u64| {
+        let _ = began.send(());
+        if done > half
+            && let Some(told) = told.lock().unwrap().take()
+        {
+            let rows: usize = told.recv_timeout(Duration::from_secs(60)).unwrap();
+            assert!(rows > 0);
+        }
+        true
+    };
+    std::thread::scope(|scope| {
+        let store = &store;
+        scope.spawn(move || {
+            begun.recv().unwrap();
+            let table = store.table(Table::Processes, Options::default());
+            tell.send(table.unwrap().rows()).unwrap();
+        });
+        let turns: [&[Table]; 2] = [&[Table::Processes], &WANTED];
+        let options = Options {
+            progress: &progress,
+        };
+        store.make_in_turn(&turns, options).unwrap();
+    });
+    assert!(told.lock().unwrap().is_none(), "there was a second turn");
+    for table in WANTED {
+        assert_eq!(rows(&store, table), case.truth(table), "{table}");
     }
 }
 

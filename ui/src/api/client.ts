@@ -153,7 +153,7 @@ export const api = {
   savePresets: (presets: Preset[]) => ask("presets", presets),
   tables: (trace: number, signal?: AbortSignal) => json<Table[]>(`traces/${trace}/tables`, undefined, signal),
   builtIn: (trace: number, signal?: AbortSignal) => once<Preset[]>(`traces/${trace}/presets`, undefined, signal),
-  overview: (trace: number, signal?: AbortSignal) => once<Overview>(`traces/${trace}/overview`, undefined, signal),
+  overview: (trace: number, signal?: AbortSignal) => json<Overview>(`traces/${trace}/overview`, undefined, signal),
   findings: (trace: number, signal?: AbortSignal) => once<Explanation>(`traces/${trace}/findings`, undefined, signal),
   timeline: (trace: number, request: TimelineRequest, signal?: AbortSignal) =>
     once<Timeline>(`traces/${trace}/timeline`, request, signal),

@@ -238,6 +238,8 @@ export interface Explanation {
 
 export interface Overview {
   graphs: Preset[];
+  /** Whether these are all. If not, more of the trace is being read. */
+  complete: boolean;
 }
 
 /** How far the making of tables is. */

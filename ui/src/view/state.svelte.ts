@@ -12,6 +12,9 @@ import { firstScreen, type Panel, type Screen } from "./screen";
 /** Changes of the same kind that follow each other this fast are one step back. */
 const ONE_STEP_MS = 900;
 
+/** How often it is looked what can be drawn of a trace that is being read. */
+const LOOK_AGAIN_MS = 250;
+
 /** All about one trace that is asked once. */
 export class Opened {
   tables = $state.raw<Table[] | null>(null);
@@ -64,8 +67,16 @@ export class Opened {
 
   needOverview(): void {
     void this.#once("overview", async () => {
-      this.overview = await api.overview(this.trace.id);
-      await this.#renew();
+      // Reading a large trace takes seconds; what can be drawn before is shown.
+      for (;;) {
+        const seen = await api.overview(this.trace.id);
+        if (seen.complete || seen.graphs.length > (this.overview?.graphs.length ?? 0)) {
+          await this.#renew();
+          this.overview = seen;
+        }
+        if (seen.complete) return;
+        await new Promise((done) => setTimeout(done, LOOK_AGAIN_MS));
+      }
     });
   }
 

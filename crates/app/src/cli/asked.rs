@@ -179,19 +179,7 @@ fn check_process(names: &Identities, asked: &str) -> Result<(), Failure> {
 fn check_time(option: &str, asked: &Range<i64>, tables: &TraceTables) -> Result<(), Failure> {
     let trace = tables.store.trace();
     let clock = trace.clock();
-    let since_start = |filetime: i64| {
-        filetime
-            .saturating_sub(clock.origin_filetime())
-            .saturating_mul(100)
-    };
-    let headers = trace.segments().iter().filter_map(|s| s.header.as_ref());
-    let ends = headers.filter_map(|header| header.end).map(since_start);
-    // A session that was never finished tells no end.
-    let buffers = trace.buffers().iter().map(|buffer| {
-        let segment = &trace.segments()[usize::from(buffer.segment)];
-        segment.clock.to_ns(buffer.first_time)
-    });
-    let end = ends.chain(buffers).max().unwrap_or(0);
+    let (_, end) = tables::span_of(trace);
     if asked.start <= end && asked.end > 0 {
         return Ok(());
     }

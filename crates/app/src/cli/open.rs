@@ -108,6 +108,11 @@ impl TraceTables {
         self.watched(|options| self.store.make(wanted, options))
     }
 
+    /// As [`TraceTables::make`], one turn after the other.
+    pub(crate) fn make_in_turn(&self, turns: &[&[Table]]) -> Result<(), Failure> {
+        self.watched(|options| self.store.make_in_turn(turns, options))
+    }
+
     /// A table.
     pub(crate) fn table(&self, table: Table) -> Result<StoredTable, Failure> {
         self.watched(|options| self.store.table(table, options))

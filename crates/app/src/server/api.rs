@@ -43,10 +43,7 @@ pub(super) fn router(access: &Access, desk: Arc<Desk>) -> Router {
             &of_trace("presets"),
             looked_up(|trace, _| Ok(trace.explorer()?.presets())),
         )
-        .route(
-            &of_trace("overview"),
-            looked_up(|trace, wanted| Ok(trace.explorer()?.overview(wanted.cancelled())?)),
-        )
+        .route(&of_trace("overview"), looked_up(ServedTrace::overview))
         .route(&of_trace("findings"), known(ServedTrace::findings))
         .route(&of_trace("wait"), asked(ServedTrace::wait));
     // What a view asks is answered by the explorer of its trace.

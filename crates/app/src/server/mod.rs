@@ -121,7 +121,10 @@ impl Server {
         let traces = self.desk.traces.clone();
         // What the page asks for first is made before it asks.
         let ahead = thread::Builder::new().name("ahead".to_owned());
-        ahead.spawn(move || traces.iter().for_each(|trace| trace.prepare()))?;
+        ahead.spawn(move || {
+            traces.iter().for_each(|trace| trace.make_tables());
+            traces.iter().for_each(|trace| trace.find());
+        })?;
         let router = access::guarded(api::router(&self.access, self.desk), self.access);
         let served = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;

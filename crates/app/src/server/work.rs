@@ -63,3 +63,33 @@ pub(super) async fn done<T: Send + 'static>(
         Err(Refusal::failed(what))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn work_is_unwanted_when_its_asker_has_gone() {
+        let (began, begun) = mpsc::channel();
+        let (tell, told) = mpsc::channel();
+        let asked = tokio::spawn(done(move |wanted| {
+            began.send(wanted.still()).expect("someone listens");
+            while wanted.still() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            tell.send(()).expect("someone listens");
+            Ok(())
+        }));
+        let wait = Duration::from_secs(60);
+        let wanted = tokio::task::spawn_blocking(move || begun.recv_timeout(wait));
+        let wanted = wanted.await.expect("no panic");
+        assert_eq!(wanted, Ok(true));
+
+        asked.abort();
+        let ended = tokio::task::spawn_blocking(move || told.recv_timeout(wait));
+        assert_eq!(ended.await.expect("no panic"), Ok(()));
+    }
+}

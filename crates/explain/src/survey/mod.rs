@@ -1,5 +1,6 @@
 //! What more than one theory needs, summed up in one pass over the runs of threads.
 
+mod clock_offsets;
 mod clock_skew;
 mod doubtful;
 mod interrupt_use;
@@ -8,6 +9,7 @@ mod longest_waits;
 mod ranks;
 mod spread;
 mod use_of_cpus;
+mod wakes;
 
 use std::ops::Range;
 

@@ -7,7 +7,7 @@ use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Theory, Unit, duration, listed,
 };
 
-/// Threads made ready after they run.
+/// Threads made ready after they run, or before they wait.
 pub(crate) struct Clocks;
 
 static ABOUT: About = About {
@@ -34,8 +34,8 @@ impl Theory for Clocks {
         }
         let skews = &case.survey.clock_skews;
         if skews.is_empty() {
-            let because = "no thread ran on one processor before another made it ready, as it would \
-                           seem if clocks disagreed";
+            let because = "whichever clock were off, no more threads would have run at once after \
+                           they were made ready";
             return Ok(Outcome::Against(because.to_owned(), Vec::new()));
         }
         let told = skews.iter().take(TOLD).map(|skew| {
@@ -52,7 +52,7 @@ impl Theory for Clocks {
         };
         let pairs = skews.iter().flat_map(|skew| &skew.pairs);
         let first = pairs.clone().map(|pair| pair.start_ns).min();
-        let last = pairs.map(|pair| pair.readied_ns).max();
+        let last = pairs.map(|pair| pair.readied_ns.max(pair.end_ns)).max();
         let sentence = format!(
             "The processors' clocks disagree: {}{more}. Threads seem to run before they are made \
              ready, and waits and durations between processors are wrong by that much.",
@@ -72,25 +72,32 @@ impl Theory for Clocks {
     }
 }
 
-/// Threads that were made ready after they ran, by which a clock shows to be off.
+/// Threads that were made ready after they ran or while they did, by which a clock shows to be off.
 fn evidence(skew: &ClockSkew) -> Evidence {
     let pairs: Vec<String> = skew
         .pairs
         .iter()
         .map(|pair| {
             format!(
-                "({}, {}, {}, {}, {})",
-                pair.thread_id, pair.readying_cpu, pair.readied_ns, pair.cpu, pair.start_ns
+                "({}, {}, {}, {}, {}, {})",
+                pair.thread_id,
+                pair.readying_cpu,
+                pair.readied_ns,
+                pair.cpu,
+                pair.start_ns,
+                pair.is_before
             )
         })
         .collect();
     let query = format!(
         "SELECT readied.cpu AS readying_cpu, readied.time_ns AS readied_ns, runs.cpu AS cpu, \
-         runs.start_ns AS start_ns, readied.thread_id AS thread_id, readied.time_ns - \
-         runs.start_ns AS ahead_ns FROM (VALUES {}) AS these (thread, from_cpu, at_ns, on_cpu, \
-         ran_ns) JOIN ready_threads readied ON readied.thread_id = thread AND readied.cpu = from_cpu \
+         runs.start_ns AS start_ns, runs.end_ns AS end_ns, readied.thread_id AS thread_id, CASE \
+         WHEN is_before THEN runs.end_ns - readied.time_ns ELSE readied.time_ns - runs.start_ns END \
+         AS ahead_ns FROM (VALUES {}) AS these (thread, from_cpu, at_ns, on_cpu, ran_ns, is_before) \
+         JOIN ready_threads readied ON readied.thread_id = thread AND readied.cpu = from_cpu \
          AND readied.time_ns = at_ns JOIN cpu_runs runs ON runs.thread_id = thread AND runs.cpu = \
-         on_cpu AND runs.start_ns = ran_ns ORDER BY ahead_ns DESC, readied_ns, thread_id, cpu",
+         on_cpu AND runs.start_ns = ran_ns ORDER BY ahead_ns DESC, readied_ns, thread_id, cpu, \
+         start_ns",
         pairs.join(", ")
     );
     let columns = [
@@ -98,10 +105,14 @@ fn evidence(skew: &ClockSkew) -> Evidence {
         Column::new("readied_ns", "at", Unit::Moment),
         Column::new("cpu", "ran on CPU", Unit::None),
         Column::new("start_ns", "from", Unit::Moment),
+        Column::new("end_ns", "to", Unit::Moment),
         Column::new("thread_id", "thread", Unit::None),
         Column::new("ahead_ns", "ahead by", Unit::Duration),
     ];
-    let title = format!("Threads made ready after they ran, beside CPU {}", skew.cpu);
+    let title = format!(
+        "Threads made ready after they ran or while they did, beside CPU {}",
+        skew.cpu
+    );
     let mut evidence = Evidence::new(title, query, &columns);
     for pair in &skew.pairs {
         evidence = evidence.row([
@@ -109,6 +120,7 @@ fn evidence(skew: &ClockSkew) -> Evidence {
             Some(pair.readied_ns.into()),
             Some(pair.cpu.into()),
             Some(pair.start_ns.into()),
+            Some(pair.end_ns.into()),
             Some(pair.thread_id.into()),
             Some(pair.ahead_ns().into()),
         ]);

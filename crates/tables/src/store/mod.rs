@@ -10,7 +10,7 @@ mod table_file;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::{fmt, io, thread};
 
 use etl::Trace;
@@ -43,6 +43,8 @@ pub struct Store(Arc<Shared>);
 
 const STAYS_OPEN: &str = "a table that was made stays open";
 
+type OpenTables = BTreeMap<Table, Arc<ShelvedFile>>;
+
 /// What a store and its tables share.
 struct Shared {
     trace: Trace,
@@ -53,7 +55,9 @@ struct Shared {
     cache: Cache,
     /// Where the tables are, once somebody asked; held while tables are made.
     shelf: Mutex<Option<Shelf>>,
-    open: Mutex<BTreeMap<Table, Arc<ShelvedFile>>>,
+    open: Mutex<OpenTables>,
+    /// Told when a table was opened, and when the shelf is free again.
+    changed: Condvar,
     warning: OnceLock<String>,
 }
 
@@ -75,6 +79,7 @@ impl Store {
             cache,
             shelf: Mutex::default(),
             open: Mutex::default(),
+            changed: Condvar::new(),
             warning: OnceLock::new(),
         })))
     }
@@ -95,7 +100,17 @@ impl Store {
     /// When [`Options::progress`] asks to stop, a file of the trace changed, or tables can be
     /// written nowhere.
     pub fn make(&self, wanted: &[Table], options: Options<'_>) -> Result<(), StoreError> {
-        self.0.make(wanted, options)
+        self.0.make(&[wanted], options)
+    }
+
+    /// As [`Store::make`], one turn after the other: who waits for a table has it after its turn,
+    /// and nobody else's tables come between. What is quickly made does not wait for the rest then,
+    /// which costs the passes over the trace that each turn needs.
+    ///
+    /// # Errors
+    /// As [`Store::make`]; the turns that ended are made.
+    pub fn make_in_turn(&self, turns: &[&[Table]], options: Options<'_>) -> Result<(), StoreError> {
+        self.0.make(turns, options)
     }
 
     /// A table, which is made if it is not there yet.
@@ -103,7 +118,7 @@ impl Store {
     /// # Errors
     /// As [`Store::make`].
     pub fn table(&self, table: Table, options: Options<'_>) -> Result<StoredTable, StoreError> {
-        self.0.make(&[table], options)?;
+        self.0.make(&[&[table]], options)?;
         let file = self.0.opened(table).expect(STAYS_OPEN);
         Ok(StoredTable::new(self.0.clone(), file))
     }
@@ -144,73 +159,102 @@ impl Shared {
         lock(&self.open).contains_key(&table)
     }
 
-    fn make(&self, wanted: &[Table], options: Options<'_>) -> Result<(), StoreError> {
-        if wanted.iter().all(|table| self.is_open(*table)) {
+    fn make(&self, turns: &[&[Table]], options: Options<'_>) -> Result<(), StoreError> {
+        let is_all_open = |open: &OpenTables| turns.concat().iter().all(|t| open.contains_key(t));
+        let Some(mut held) = self.hold_shelf(is_all_open) else {
             return Ok(());
-        }
-        let mut shelf = lock(&self.shelf);
-        let shelf = self.shelf(&mut shelf, options)?;
-        let mut missing = Vec::new();
-        for table in wanted {
-            if self.is_open(*table) || missing.contains(table) {
-                continue;
-            }
-            match shelf.find(*table) {
-                Some(file) => {
-                    lock(&self.open).insert(*table, Arc::new(file));
+        };
+        let shelf = held.shelf(options)?;
+        let mut missing: Vec<Vec<Table>> = Vec::new();
+        for turn in turns {
+            let mut lacks = Vec::new();
+            for table in *turn {
+                if self.is_open(*table)
+                    || missing.iter().flatten().chain(&lacks).any(|t| t == table)
+                {
+                    continue;
                 }
-                None => missing.push(*table),
+                match shelf.find(*table) {
+                    Some(file) => self.open(*table, file),
+                    None => lacks.push(*table),
+                }
             }
+            missing.push(lacks);
         }
-        if !missing.is_empty() {
-            self.write_somewhere(&missing, shelf, options)?;
+        missing.retain(|lacks| !lacks.is_empty());
+        let (size, turns) = (self.trace.size_bytes(), missing.len() as u64);
+        for (turn, lacks) in (0..).zip(&missing) {
+            let progress = |done: u64| (options.progress)((turn * size + done) / turns);
+            let options = Options {
+                progress: &progress,
+            };
+            self.write_somewhere(lacks, shelf, options)?;
         }
         shelf.note_use();
         Ok(())
     }
 
+    /// The shelf, once nobody else makes tables; nothing if what is waited for is there before.
+    fn hold_shelf(&self, is_there: impl Fn(&OpenTables) -> bool) -> Option<HeldShelf<'_>> {
+        let mut open = lock(&self.open);
+        loop {
+            if is_there(&open) {
+                return None;
+            }
+            if let Some(held) = self.try_to_hold_shelf() {
+                return Some(held);
+            }
+            let waited = self.changed.wait(open);
+            open = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// The shelf, if nobody makes tables.
+    fn try_to_hold_shelf(&self) -> Option<HeldShelf<'_>> {
+        let shelf = match self.shelf.try_lock() {
+            Ok(shelf) => shelf,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(HeldShelf {
+            shelf: Some(shelf),
+            of: self,
+        })
+    }
+
+    /// Lets everybody read a table.
+    fn open(&self, table: Table, file: ShelvedFile) {
+        lock(&self.open).insert(table, Arc::new(file));
+        self.changed.notify_all();
+    }
+
     /// Looks for a table among those that were kept.
     fn found(&self, table: Table) -> Result<Option<Arc<ShelvedFile>>, StoreError> {
-        let Ok(mut shelf) = self.shelf.try_lock() else {
+        let Some(mut held) = self.try_to_hold_shelf() else {
             return Ok(None);
         };
-        let shelf = self.shelf(&mut shelf, Options::default())?;
-        let found = shelf.find(table).map(Arc::new);
-        if let Some(file) = &found {
-            lock(&self.open).insert(table, file.clone());
+        let shelf = held.shelf(Options::default())?;
+        if let Some(file) = shelf.find(table) {
+            self.open(table, file);
         }
-        Ok(found)
+        Ok(self.opened(table))
     }
 
     /// Makes a table again whose file was found damaged, unless somebody did so already.
     fn replace(&self, damaged: &Arc<ShelvedFile>) -> Result<Arc<ShelvedFile>, StoreError> {
         let table = damaged.table.table();
         let options = Options::default();
-        let mut shelf = lock(&self.shelf);
-        let shelf = self.shelf(&mut shelf, options)?;
-        match self.opened(table) {
-            Some(file) if !Arc::ptr_eq(&file, damaged) => return Ok(file),
-            _ => damaged.remove(),
-        }
+        let is_replaced = |open: &OpenTables| {
+            let now = open.get(&table);
+            now.is_some_and(|now| !Arc::ptr_eq(now, damaged))
+        };
+        let Some(mut held) = self.hold_shelf(is_replaced) else {
+            return Ok(self.opened(table).expect(STAYS_OPEN));
+        };
+        let shelf = held.shelf(options)?;
+        damaged.remove();
         self.write_somewhere(&[table], shelf, options)?;
         Ok(self.opened(table).expect(STAYS_OPEN))
-    }
-
-    fn shelf<'s>(
-        &self,
-        shelf: &'s mut Option<Shelf>,
-        options: Options<'_>,
-    ) -> Result<&'s mut Shelf, StoreError> {
-        Ok(match shelf {
-            Some(shelf) => shelf,
-            None => shelf.insert(match &self.cache {
-                Cache::Off => Shelf::Nameless,
-                Cache::Folder(cache) => Shelf::Kept {
-                    key: self.given.key(cache, options)?,
-                    cache: cache.clone(),
-                },
-            }),
-        })
     }
 
     /// Makes tables in the cache, or if that cannot be written in temporary files.
@@ -271,10 +315,42 @@ impl Shared {
             let lost = met.unreadable.iter().find(|lost| lost.table == table);
             let file = writer.finish(lost.copied()).map_err(unwritten(table))?;
             let file = shelf.publish(table, file)?;
-            lock(&self.open).insert(table, Arc::new(file));
+            self.open(table, file);
         }
         shelf.tidy();
         Ok(())
+    }
+}
+
+/// The shelf while nobody else may put tables there.
+struct HeldShelf<'s> {
+    /// Held until this is dropped.
+    shelf: Option<MutexGuard<'s, Option<Shelf>>>,
+    of: &'s Shared,
+}
+
+impl HeldShelf<'_> {
+    fn shelf(&mut self, options: Options<'_>) -> Result<&mut Shelf, StoreError> {
+        let known = self.shelf.as_mut().expect("it is held");
+        Ok(match &mut **known {
+            Some(shelf) => shelf,
+            unknown => unknown.insert(match &self.of.cache {
+                Cache::Off => Shelf::Nameless,
+                Cache::Folder(cache) => Shelf::Kept {
+                    key: self.of.given.key(cache, options)?,
+                    cache: cache.clone(),
+                },
+            }),
+        })
+    }
+}
+
+impl Drop for HeldShelf<'_> {
+    fn drop(&mut self) {
+        self.shelf = None;
+        // Whoever found it held waits by now: they look and begin to wait while this is locked.
+        drop(lock(&self.of.open));
+        self.of.changed.notify_all();
     }
 }
 

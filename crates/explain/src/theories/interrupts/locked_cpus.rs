@@ -7,7 +7,7 @@ use tables::{CpusView, InterruptsView, SamplesView, StoreError, Table};
 
 use super::victims::Victims;
 use super::{LIMITS, RECORD, by_routine, called, mean_ns, name, sampled};
-use crate::ranges::union;
+use crate::ranges::{overlap, union};
 use crate::survey::{INTERRUPT_COLUMNS, RoutineUse, Routines};
 use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, duration,
@@ -60,21 +60,18 @@ pub(in crate::theories) fn floods(case: &Case<'_>) -> Vec<Flood> {
     let locked = &case.survey.interrupts.locked;
     let asked = case.asked.during.clone().unwrap_or(i64::MIN..i64::MAX);
     let asked_ns = asked.end.saturating_sub(asked.start);
-    let overlap =
-        |one: &Range<i64>, other: &Range<i64>| one.start.max(other.start)..one.end.min(other.end);
     let whole = union(locked.iter().map(|locked| locked.during.clone()).collect());
     let floods = whole.into_iter().filter_map(|flood| {
-        let within = overlap(&flood, &asked);
+        let within = overlap(&flood, &asked)?;
         let within_ns = within.end.saturating_sub(within.start);
         let (during, locked_ns) = match within_ns {
-            ..=0 => return None,
             _ if asked_ns < 1_000_000_000 => (flood.clone(), flood.end - flood.start),
             _ if within_ns >= asked_ns / 5 * 4 => (asked.clone(), within_ns),
             _ => (within, within_ns),
         };
         let of_it = locked
             .iter()
-            .filter(|locked| !overlap(&locked.during, &during).is_empty());
+            .filter(|locked| overlap(&locked.during, &during).is_some());
         let mut cpus: Vec<u16> = of_it.map(|locked| locked.cpu).collect();
         cpus.sort_unstable();
         cpus.dedup();

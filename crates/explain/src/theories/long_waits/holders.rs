@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use tables::{CpuRunsView, InterruptsView, StoreError, StoredTable, Table};
 
 use crate::Case;
-use crate::ranges::union;
+use crate::ranges::{overlap, union};
 
 /// What a CPU did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -86,9 +86,8 @@ impl Holders {
 }
 
 /// A routine that interrupted what ran.
-#[derive(Clone, Copy)]
 struct Interrupt {
-    range: (i64, i64),
+    range: Range<i64>,
     cpu: u16,
     is_isr: bool,
 }
@@ -178,14 +177,14 @@ impl Pass<'_> {
             .stretches
             .partition_point(|stretch| stretch.end <= start);
         for stretch in &self.stretches[at..] {
-            if stretch.start >= end {
+            let Some(within) = overlap(&(start..end), stretch) else {
                 break;
-            }
-            let to = end.min(stretch.end);
-            let mut from = start.max(stretch.start);
-            while from < to {
+            };
+            let mut from = within.start;
+            while from < within.end {
                 let slice = self.borders.partition_point(|border| *border <= from);
-                let border = self.borders.get(slice).map_or(to, |border| to.min(*border));
+                let border = self.borders.get(slice).unwrap_or(&within.end);
+                let border = within.end.min(*border);
                 self.piece(slice as u32, cpu, what, from..border, &interrupts);
                 from = border;
             }
@@ -204,10 +203,8 @@ impl Pass<'_> {
         interrupts: &[Interrupt],
     ) {
         let length = range.end - range.start;
-        let silent = self
-            .silences
-            .iter()
-            .any(|s| s.start < range.end && range.start < s.end);
+        let mut silences = self.silences.iter();
+        let silent = silences.any(|silence| overlap(silence, &range).is_some());
         let mut ns = [length, 0, 0, 0];
         if silent || !interrupts.is_empty() {
             ns = self.apart(&range, interrupts);
@@ -234,18 +231,16 @@ impl Pass<'_> {
     /// named before it.
     fn apart(&self, range: &Range<i64>, interrupts: &[Interrupt]) -> [i64; 4] {
         let mut edges: Vec<(i64, usize, i32)> = Vec::new();
-        let mut add = |from: i64, to: i64, level: usize| {
-            let (from, to) = (from.max(range.start), to.min(range.end));
-            if from < to {
-                edges.extend([(from, level, 1), (to, level, -1)]);
+        let mut add = |part: &Range<i64>, level: usize| {
+            if let Some(part) = overlap(part, range) {
+                edges.extend([(part.start, level, 1), (part.end, level, -1)]);
             }
         };
         for interrupt in interrupts {
-            let (from, to) = interrupt.range;
-            add(from, to, 1 + usize::from(interrupt.is_isr));
+            add(&interrupt.range, 1 + usize::from(interrupt.is_isr));
         }
         for silence in self.silences {
-            add(silence.start, silence.end, 3);
+            add(silence, 3);
         }
         edges.sort_unstable();
         let mut ns = [0; 4];
@@ -293,7 +288,7 @@ impl<'i> Interrupts<'i> {
     fn before(&mut self, case: &Case<'_>, end_ns: i64) -> Result<Option<Interrupt>, StoreError> {
         loop {
             if let Some(next) = self.read.as_slice().first() {
-                return Ok(match next.range.1 <= end_ns {
+                return Ok(match next.range.end <= end_ns {
                     true => self.read.next(),
                     false => None,
                 });
@@ -339,7 +334,7 @@ impl<'i> Interrupts<'i> {
                 Some(_) => false,
             };
             interrupts.push(Interrupt {
-                range: (start, end),
+                range: start..end,
                 cpu: view.cpu[row],
                 is_isr,
             });

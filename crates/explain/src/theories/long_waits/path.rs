@@ -6,6 +6,7 @@ use std::ops::Range;
 use arrow_array::RecordBatch;
 use tables::{CpuRunsView, StoreError, StoredTable, Table};
 
+use crate::ranges::overlap;
 use crate::{Case, Column, Evidence, Unit, Value, labels};
 
 /// A stretch of a path: of the time around one run of a thread.
@@ -66,8 +67,8 @@ impl Leg {
     pub(super) fn parts(&self) -> [i64; 3] {
         let (since, start) = (self.run.since_ns(), self.run.start_ns);
         let within = |from: i64, to: i64| {
-            let (from, to) = (from.max(self.range.start), to.min(self.range.end));
-            to.saturating_sub(from).max(0)
+            let within = overlap(&(from..to), &self.range);
+            within.map_or(0, |within| within.end.saturating_sub(within.start))
         };
         [
             within(i64::MIN, since),

@@ -1,0 +1,165 @@
+//! When threads were made ready, and when they ran then: each by the clock of the CPU that tells it.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tables::{CpuRunsView, ReadyThreadsView, StoreError, Table};
+
+use crate::Case;
+
+/// A moment by the clock of a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Moment {
+    /// In nanoseconds since the trace's start.
+    pub(super) ns: i64,
+    /// The CPU.
+    pub(super) cpu: u16,
+}
+
+/// Of a thread, when it was made ready and when it ran after it had waited.
+#[derive(Debug, Default)]
+pub(super) struct Wakes {
+    /// The thread.
+    pub(super) thread_id: u32,
+    /// Each by the CPU that made it ready.
+    pub(super) readied: Vec<Moment>,
+    /// Each by the CPU that it ran on.
+    pub(super) ran: Vec<Moment>,
+    /// When each of these runs ended, in the same order.
+    pub(super) ended: Vec<Moment>,
+}
+
+/// The state of a thread that waits.
+const WAITING: u8 = 5;
+
+/// Moments that are kept at most.
+const KEPT: usize = 1 << 18;
+
+/// The wakes of all threads that were made ready and ran; of those that wake most often only as many
+/// as have room. Threads that wake seldom come first: they tell best which run was whose.
+pub(super) fn read(case: &Case<'_>) -> Result<Vec<Wakes>, StoreError> {
+    let mut kept = Kept::new(KEPT);
+    let readied = case.table(Table::ReadyThreads)?;
+    for batch in case.batches(
+        &readied,
+        i64::MIN..i64::MAX,
+        &["time_ns", "cpu", "thread_id"],
+    ) {
+        let batch = batch?;
+        let view = ReadyThreadsView::new(&batch)?;
+        for row in 0..view.len() {
+            let (ns, cpu) = (view.time_ns[row], view.cpu[row]);
+            if let Some(wakes) = kept.of(view.thread_id[row]) {
+                wakes.readied.push(Moment { ns, cpu });
+            }
+        }
+    }
+    let runs = case.table(Table::CpuRuns)?;
+    let columns = ["start_ns", "end_ns", "cpu", "thread_id", "previous_state"];
+    for batch in case.batches(&runs, i64::MIN..i64::MAX, &columns) {
+        let batch = batch?;
+        let view = CpuRunsView::new(&batch)?;
+        for row in 0..view.len() {
+            // Of its first run nothing is known: most threads waited before.
+            let state = view.previous_state.get(row);
+            if view.thread_id[row] == 0 || state.is_some_and(|state| state != WAITING) {
+                continue;
+            }
+            let (start_ns, end_ns, cpu) = (view.start_ns[row], view.end_ns[row], view.cpu[row]);
+            if let Some(wakes) = kept.of(view.thread_id[row]) {
+                wakes.ran.push(Moment { ns: start_ns, cpu });
+                wakes.ended.push(Moment { ns: end_ns, cpu });
+            }
+        }
+    }
+    Ok(kept.finish())
+}
+
+/// Threads as far as there is room for them.
+struct Kept {
+    room: usize,
+    moments: usize,
+    threads: FxHashMap<u32, Wakes>,
+    /// Those that there is no room for.
+    left_out: FxHashSet<u32>,
+}
+
+impl Kept {
+    fn new(room: usize) -> Kept {
+        Kept {
+            room,
+            moments: 0,
+            threads: FxHashMap::default(),
+            left_out: FxHashSet::default(),
+        }
+    }
+
+    /// Where one more moment of a thread is kept, if there is room for it.
+    fn of(&mut self, thread_id: u32) -> Option<&mut Wakes> {
+        if self.moments >= self.room {
+            self.make_room();
+        }
+        if self.left_out.contains(&thread_id) {
+            return None;
+        }
+        self.moments += 1;
+        let wakes = self.threads.entry(thread_id).or_default();
+        wakes.thread_id = thread_id;
+        Some(wakes)
+    }
+
+    /// Leaves out the threads that wake most often, until half of the room is free.
+    fn make_room(&mut self) {
+        let threads = self.threads.values();
+        let mut most: Vec<(usize, u32)> = threads.map(|w| (w.len(), w.thread_id)).collect();
+        most.sort_unstable();
+        while self.moments > self.room / 2 {
+            let Some((moments, thread_id)) = most.pop() else {
+                break;
+            };
+            self.threads.remove(&thread_id);
+            self.left_out.insert(thread_id);
+            self.moments -= moments;
+        }
+    }
+
+    fn finish(self) -> Vec<Wakes> {
+        let threads = self.threads.into_values();
+        let mut threads: Vec<Wakes> = threads
+            .filter(|wakes| !wakes.readied.is_empty() && !wakes.ran.is_empty())
+            .collect();
+        threads.sort_unstable_by_key(|wakes| (wakes.len(), wakes.thread_id));
+        threads
+    }
+}
+
+impl Wakes {
+    fn len(&self) -> usize {
+        self.readied.len() + self.ran.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_wake_most_often_are_left_out() {
+        let mut kept = Kept::new(100);
+        for ns in 0..1_000 {
+            for (thread_id, every) in [(8, 2), (12, 50), (16, 100)] {
+                if ns % every == 0
+                    && let Some(wakes) = kept.of(thread_id)
+                {
+                    wakes.readied.push(Moment { ns, cpu: 0 });
+                }
+                if ns % every == 1
+                    && let Some(wakes) = kept.of(thread_id)
+                {
+                    wakes.ran.push(Moment { ns, cpu: 1 });
+                }
+            }
+        }
+        let threads = kept.finish();
+        let kept: Vec<(u32, usize)> = threads.iter().map(|w| (w.thread_id, w.len())).collect();
+        assert_eq!(kept, [(16, 20), (12, 40)]);
+    }
+}

@@ -1,0 +1,28 @@
+//! Sends each message that it receives back to the group: `reflect INTERFACE GROUP [raw]`. Whoever
+//! sent it knows its own by the time until it comes back.
+
+use std::{env, error::Error};
+
+use pgm::{
+    Encapsulation, Interface, Received, ReceiverConfig, Socket, SocketConfig, SourceConfig,
+    wire::Tsi,
+};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let [interface, group, options @ ..] = &env::args().skip(1).collect::<Vec<_>>()[..] else {
+        return Err("usage: reflect INTERFACE GROUP [raw]".into());
+    };
+    let mut config = SocketConfig::new(Interface::find(interface)?, group.parse()?);
+    if options == ["raw"] {
+        config.encapsulation = Encapsulation::Raw;
+    }
+    let address = config.address()?;
+    let source = SourceConfig::new(Tsi::random(), address, config.group);
+    let receiver = ReceiverConfig::new(address, config.group);
+    let mut socket = Socket::open(&config, Some(source), Some(receiver))?;
+    loop {
+        if let Received::Message { payload, .. } = socket.recv_blocking()? {
+            socket.send_blocking(&payload)?;
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The receiver's side: what it says of what it got.
+
+use std::{net::IpAddr, time::Duration};
+
+use super::LossFilter;
+use crate::{
+    Time,
+    wire::{Ack, CongestionData, CongestionFeedback, Sqn},
+};
+
+/// What one receiver acknowledges to one source.
+#[derive(Debug)]
+pub(crate) struct Acknowledger {
+    own: IpAddr,
+    loss: LossFilter,
+    highest: Sqn,
+    /// Which of the 32 packets up to the highest were received.
+    bitmap: u32,
+    timestamp: u32,
+    received_at: Time,
+    /// When to acknowledge.
+    due: Option<Time>,
+}
+
+impl Acknowledger {
+    /// Begins with the first data that asks for acknowledgement.
+    pub(crate) fn new(own: IpAddr, first: Sqn) -> Self {
+        Self {
+            own,
+            loss: LossFilter::default(),
+            highest: first.minus(1),
+            bitmap: 0,
+            timestamp: 0,
+            received_at: Time::default(),
+            due: None,
+        }
+    }
+
+    /// Data came. Where anybody is asked, the answer waits a random time up to `back_off`.
+    pub(crate) fn data(
+        &mut self,
+        now: Time,
+        sqn: Sqn,
+        option: CongestionData,
+        back_off: Duration,
+        rng: &mut fastrand::Rng,
+    ) {
+        if self.highest.is_before(sqn) {
+            let step = sqn.since(self.highest);
+            // Beyond some, more losses change nothing: the filter says that all is lost.
+            for _ in 1..step.min(1000) {
+                self.loss.add(true);
+            }
+            self.loss.add(false);
+            self.bitmap = self.bitmap.checked_shl(step).unwrap_or(0) | 1;
+            self.highest = sqn;
+            self.timestamp = option.timestamp;
+            self.received_at = now;
+        } else {
+            self.bitmap |= 1u32.checked_shl(self.highest.since(sqn)).unwrap_or(0);
+        }
+        if option.acker == self.own {
+            self.due = Some(now);
+        } else if option.acker.is_unspecified() {
+            let wait = back_off.mul_f64(rng.f64());
+            self.due.get_or_insert(now.plus(wait));
+        } else {
+            self.due = None;
+        }
+    }
+
+    pub(crate) fn due(&self) -> Option<Time> {
+        self.due
+    }
+
+    /// The acknowledgement, if it is due.
+    pub(crate) fn acknowledge(&mut self, now: Time) -> Option<Ack> {
+        self.due.take_if(|due| *due <= now)?;
+        Some(Ack {
+            highest: self.highest,
+            bitmap: self.bitmap,
+        })
+    }
+
+    /// What goes with acknowledgements and NAKs.
+    pub(crate) fn feedback(&self, now: Time) -> CongestionFeedback {
+        let held = now.since(self.received_at).as_millis() as u32;
+        CongestionFeedback {
+            timestamp: self.timestamp.wrapping_add(held),
+            loss: self.loss.loss(),
+            receiver: self.own,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    #[test]
+    fn the_bitmap_says_what_was_received() {
+        let own = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let mut acknowledger = Acknowledger::new(own, Sqn(10));
+        let mut rng = fastrand::Rng::with_seed(1);
+        let option = CongestionData {
+            timestamp: 1000,
+            acker: own,
+        };
+        let mut data = |acknowledger: &mut Acknowledger, sqn| {
+            acknowledger.data(Time(0), Sqn(sqn), option, Duration::ZERO, &mut rng);
+            acknowledger.acknowledge(Time(0)).unwrap()
+        };
+        assert_eq!(data(&mut acknowledger, 10).bitmap, 0b1);
+        assert_eq!(data(&mut acknowledger, 13).bitmap, 0b1001);
+        let ack = data(&mut acknowledger, 11);
+        assert_eq!((ack.highest, ack.bitmap), (Sqn(13), 0b1101));
+        assert_eq!(data(&mut acknowledger, 100).bitmap, 0b1);
+        assert_eq!(acknowledger.acknowledge(Time(0)), None);
+        // Held for 20 ms.
+        assert_eq!(acknowledger.feedback(Time(20_500_000)).timestamp, 1020);
+    }
+}

@@ -1,0 +1,159 @@
+//! Either way of packing packets, behind one face.
+
+use std::{
+    net::{IpAddr, SocketAddr, SocketAddrV6, UdpSocket},
+    time::Duration,
+};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::SockRef;
+
+use super::{Buffers, Encapsulation, SocketConfig, SocketError, error::Doing, raw::Raw, udp::Udp};
+use crate::{Destination, Receiver, Source, wire::Dialect};
+
+/// What packets go through.
+#[derive(Debug)]
+pub(super) enum Link {
+    Udp(Udp),
+    Raw(Raw),
+}
+
+/// Whether there may be more to receive now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum More {
+    Perhaps,
+    No,
+}
+
+/// Takes a packet and where it came from.
+pub(super) type Take<'a> = dyn FnMut(IpAddr, &[u8]) + 'a;
+
+impl Link {
+    /// No more goes in one call.
+    pub(super) const MOST_BYTES: usize = 65_000;
+
+    pub(super) fn open(config: &SocketConfig, address: IpAddr) -> Result<Link, SocketError> {
+        Ok(match config.encapsulation {
+            Encapsulation::Udp { unicast, multicast } => {
+                Link::Udp(Udp::open(config, address, unicast, multicast)?)
+            }
+            Encapsulation::Raw => Link::Raw(Raw::open(config, address)?),
+        })
+    }
+
+    /// How many packets can go in one call.
+    pub(super) fn most_packets(&self) -> usize {
+        match self {
+            Link::Udp(udp) => udp.most_packets(),
+            Link::Raw(_) => 1,
+        }
+    }
+
+    /// Sends packets of one length, the last of which may be shorter. Says whether the system took
+    /// them: it may be full.
+    pub(super) fn send(
+        &self,
+        bytes: &[u8],
+        packet: usize,
+        to: Destination,
+        group: IpAddr,
+        router_alert: bool,
+    ) -> Result<bool, SocketError> {
+        match self {
+            Link::Udp(udp) => udp.send(bytes, packet, to, group),
+            Link::Raw(raw) => raw.send(bytes, to, group, router_alert),
+        }
+    }
+
+    /// Receives some packets.
+    pub(super) fn receive(&mut self, take: &mut Take<'_>) -> Result<More, SocketError> {
+        match self {
+            Link::Udp(udp) => udp.receive(take),
+            Link::Raw(raw) => raw.receive(take),
+        }
+    }
+
+    pub(super) fn sockets(&self) -> Vec<&UdpSocket> {
+        match self {
+            Link::Udp(udp) => udp.sockets().into(),
+            Link::Raw(raw) => vec![raw.socket()],
+        }
+    }
+
+    pub(super) fn buffers(&self) -> Result<Buffers, SocketError> {
+        let (asked, receive, send) = match self {
+            Link::Udp(udp) => udp.buffers(),
+            Link::Raw(raw) => raw.buffers(),
+        };
+        let size = |socket: &UdpSocket, is_receive: bool| {
+            let socket = SockRef::from(socket);
+            if is_receive {
+                socket.recv_buffer_size()
+            } else {
+                socket.send_buffer_size()
+            }
+        };
+        let doing = || "ask how much the system buffers".to_owned();
+        Ok(Buffers {
+            asked,
+            receive: size(receive, true).doing(doing)?,
+            send: size(send, false).doing(doing)?,
+        })
+    }
+
+    /// Waits until something can be received, or sent where that is wanted, or so long.
+    pub(super) fn wait(
+        &mut self,
+        most: Option<Duration>,
+        to_send: bool,
+    ) -> Result<(), SocketError> {
+        let sockets = self.sockets();
+        let wanted = if to_send {
+            PollFlags::IN | PollFlags::OUT
+        } else {
+            PollFlags::IN
+        };
+        let mut watched: Vec<PollFd<'_>> = sockets
+            .iter()
+            .map(|socket| PollFd::new(*socket, wanted))
+            .collect();
+        let most = most.map(|most| Timespec {
+            tv_sec: most.as_secs().min(86_400) as _,
+            tv_nsec: most.subsec_nanos() as _,
+        });
+        match poll(&mut watched, most.as_ref()) {
+            Err(error) if error != rustix::io::Errno::INTR => {
+                return Err(std::io::Error::from(error)).doing(|| "wait for packets".to_owned());
+            }
+            _ => {}
+        }
+        if let [group, own] = &watched[..] {
+            // Errors are read like packets.
+            let readable = [group, own].map(|socket| !socket.revents().is_empty());
+            if let Link::Udp(udp) = self {
+                udp.set_readable(readable);
+            }
+        }
+        Ok(())
+    }
+
+    /// What packets are read as: as either end is configured.
+    pub(super) fn dialect(&self, source: Option<&Source>, receiver: Option<&Receiver>) -> Dialect {
+        source
+            .map(Source::dialect)
+            .or(receiver.map(Receiver::dialect))
+            .unwrap_or_default()
+    }
+}
+
+/// The address with a port and, where it is only unique on one link, the interface.
+pub(super) fn endpoint(address: IpAddr, port: u16, interface: u32) -> SocketAddr {
+    match address {
+        IpAddr::V4(_) => SocketAddr::new(address, port),
+        IpAddr::V6(v6) => {
+            let is_local = v6.is_unicast_link_local() || v6.is_multicast();
+            let scope = if is_local { interface } else { 0 };
+            SocketAddrV6::new(v6, port, 0, scope).into()
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! How many receivers there are, by a poll (RFC 3208 appendix D).
+
+use std::{net::Ipv4Addr, time::Duration};
+
+use crate::wire::{Poll, Polr, Sqn};
+
+/// The poll of the day: a question that is to be sent, then answers that are counted.
+#[derive(Debug, Default)]
+pub(super) struct Estimate {
+    question: Option<Poll>,
+    asked: Option<Asked>,
+}
+
+#[derive(Debug)]
+struct Asked {
+    sqn: Sqn,
+    rarity: u32,
+    answers: u64,
+}
+
+impl Estimate {
+    pub(super) fn begin(&mut self, back_off: Duration, rarity: u32, random: u32) {
+        let rarity = rarity.min(31);
+        let last = self.asked.as_ref().map_or(Sqn(0), |asked| asked.sqn);
+        self.question = Some(Poll {
+            sqn: last.plus(1),
+            round: 0,
+            sub_type: 0,
+            path: Ipv4Addr::UNSPECIFIED.into(),
+            back_off: u32::try_from(back_off.as_micros()).unwrap_or(u32::MAX),
+            random,
+            mask: (1 << rarity) - 1,
+        });
+    }
+
+    pub(super) fn is_waiting(&self) -> bool {
+        self.question.is_some()
+    }
+
+    /// The question, whose path is the source's to fill in.
+    pub(super) fn question(&mut self) -> Option<Poll> {
+        let question = self.question.take()?;
+        self.asked = Some(Asked {
+            sqn: question.sqn,
+            rarity: question.mask.count_ones(),
+            answers: 0,
+        });
+        Some(question)
+    }
+
+    pub(super) fn answer(&mut self, answer: Polr) {
+        if let Some(asked) = &mut self.asked
+            && (answer.sqn, answer.round) == (asked.sqn, 0)
+        {
+            asked.answers += 1;
+        }
+    }
+
+    /// Each answer stands for as many receivers as were asked for one.
+    pub(super) fn receivers(&self) -> Option<u64> {
+        let asked = self.asked.as_ref()?;
+        Some(asked.answers << asked.rarity)
+    }
+}

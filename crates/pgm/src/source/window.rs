@@ -1,0 +1,178 @@
+//! What was sent and can be repaired, and what waits to be sent.
+
+use std::collections::VecDeque;
+
+use super::WindowLimit;
+use crate::{
+    Time,
+    fec::Member,
+    wire::{Fragment, Sqn},
+};
+
+/// The transmit window, followed by the packets that have not been sent yet.
+#[derive(Debug)]
+pub(super) struct TransmitWindow {
+    trail: Sqn,
+    packets: VecDeque<Kept>,
+    /// How many of them were sent.
+    sent: usize,
+    /// Bytes of all payloads.
+    bytes: usize,
+    /// Whether there ever was a packet.
+    has_begun: bool,
+    limit: WindowLimit,
+    /// The trail moves by whole groups of so many, since parity needs all of a group.
+    group_size: u32,
+}
+
+/// A packet.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) payload: Vec<u8>,
+    pub(super) fragment: Option<Fragment>,
+    /// The session begins with it.
+    pub(super) is_first: bool,
+    /// The session ends with it.
+    pub(super) is_last: bool,
+    pub(super) is_repair_waiting: bool,
+    sent_at: Time,
+}
+
+impl Kept {
+    pub(super) fn member(&self) -> Member<'_> {
+        Member {
+            payload: &self.payload,
+            fragment: self.fragment,
+        }
+    }
+}
+
+impl TransmitWindow {
+    pub(super) fn new(first: Sqn, limit: WindowLimit, group_size: u32) -> Self {
+        Self {
+            trail: first,
+            packets: VecDeque::new(),
+            sent: 0,
+            bytes: 0,
+            has_begun: false,
+            limit,
+            group_size,
+        }
+    }
+
+    pub(super) fn trail(&self) -> Sqn {
+        self.trail
+    }
+
+    /// The last packet that was sent; the one before the trail if there is none.
+    pub(super) fn lead(&self) -> Sqn {
+        self.trail.plus(self.sent as u32).minus(1)
+    }
+
+    /// The number of the next packet to be pushed.
+    pub(super) fn next(&self) -> Sqn {
+        self.trail.plus(self.packets.len() as u32)
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    pub(super) fn unsent(&self) -> usize {
+        self.packets.len() - self.sent
+    }
+
+    pub(super) fn has_unsent(&self) -> bool {
+        self.unsent() > 0
+    }
+
+    pub(super) fn push(&mut self, payload: &[u8], fragment: Option<Fragment>) {
+        self.packets.push_back(Kept {
+            payload: payload.to_vec(),
+            fragment,
+            is_first: !self.has_begun,
+            is_last: false,
+            is_repair_waiting: false,
+            sent_at: Time::default(),
+        });
+        self.has_begun = true;
+        self.bytes += payload.len();
+        self.keep_limits();
+    }
+
+    /// Marks the next packet that waits as sent.
+    pub(super) fn send_next(&mut self, now: Time) -> Option<Sqn> {
+        let kept = self.packets.get_mut(self.sent)?;
+        kept.sent_at = now;
+        self.sent += 1;
+        self.keep_limits();
+        Some(self.lead())
+    }
+
+    /// Nothing follows what waits.
+    pub(super) fn finish(&mut self) {
+        if self.has_unsent()
+            && let Some(last) = self.packets.back_mut()
+        {
+            last.is_last = true;
+        }
+    }
+
+    pub(super) fn drop_unsent(&mut self) {
+        let unsent = self.packets.drain(self.sent..);
+        self.bytes -= unsent.map(|kept| kept.payload.len()).sum::<usize>();
+    }
+
+    pub(super) fn get(&self, sqn: Sqn) -> Option<&Kept> {
+        self.packets.get(sqn.since(self.trail) as usize)
+    }
+
+    /// A packet that was sent and can be repaired.
+    pub(super) fn sent_mut(&mut self, sqn: Sqn) -> Option<&mut Kept> {
+        let at = sqn.since(self.trail) as usize;
+        self.packets.get_mut(at).filter(|_| at < self.sent)
+    }
+
+    /// Whether a packet was sent and can be repaired.
+    pub(super) fn was_sent(&self, sqn: Sqn) -> bool {
+        (sqn.since(self.trail) as usize) < self.sent
+    }
+
+    /// Drops what is too old.
+    pub(super) fn expire(&mut self, now: Time) {
+        while self.next_expiry().is_some_and(|expiry| expiry <= now) && self.advance() {}
+    }
+
+    /// When the next packets become too old.
+    pub(super) fn next_expiry(&self) -> Option<Time> {
+        let step = self.step();
+        let last = self.packets.get(step - 1).filter(|_| step <= self.sent)?;
+        Some(last.sent_at.plus(self.limit.age?))
+    }
+
+    fn keep_limits(&mut self) {
+        let is_over = |window: &Self| {
+            window.packets.len() > window.limit.packets as usize
+                || window.limit.bytes.is_some_and(|most| window.bytes > most)
+        };
+        while is_over(self) && self.advance() {}
+    }
+
+    /// How many packets the trail moves by: to the end of its group.
+    fn step(&self) -> usize {
+        (self.group_size - self.trail.index(self.group_size)) as usize
+    }
+
+    /// Moves the trail on, unless that would drop what has not been sent.
+    fn advance(&mut self) -> bool {
+        let step = self.step();
+        if step > self.sent {
+            return false;
+        }
+        let dropped = self.packets.drain(..step);
+        self.bytes -= dropped.map(|kept| kept.payload.len()).sum::<usize>();
+        self.sent -= step;
+        self.trail = self.trail.plus(step as u32);
+        true
+    }
+}

@@ -1,0 +1,44 @@
+//! Network-layer addresses (NLAs), which say their family.
+
+use std::net::IpAddr;
+
+use super::{WireError, cursor::Cursor};
+
+const IPV4: u16 = 1;
+const IPV6: u16 = 2;
+
+/// The family's number.
+pub(super) fn family(address: IpAddr) -> u16 {
+    match address {
+        IpAddr::V4(_) => IPV4,
+        IpAddr::V6(_) => IPV6,
+    }
+}
+
+/// Reads a family, the 16 bits that follow it (reserved, or another field), and the address.
+pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<(IpAddr, u16), WireError> {
+    let offset = cursor.offset();
+    let family = cursor.u16("an address family")?;
+    let beside = cursor.u16("the field beside an address family")?;
+    let address = match family {
+        IPV4 => IpAddr::from(cursor.array::<4>("an IPv4 address")?),
+        IPV6 => IpAddr::from(cursor.array::<16>("an IPv6 address")?),
+        found => return Err(WireError::AddressFamily { offset, found }),
+    };
+    Ok((address, beside))
+}
+
+/// The mirror image of [`read`].
+pub(super) fn write(address: IpAddr, beside: u16, out: &mut Vec<u8>) {
+    out.extend(family(address).to_be_bytes());
+    out.extend(beside.to_be_bytes());
+    write_bare(address, out);
+}
+
+/// An address without its family.
+pub(super) fn write_bare(address: IpAddr, out: &mut Vec<u8>) {
+    match address {
+        IpAddr::V4(address) => out.extend(address.octets()),
+        IpAddr::V6(address) => out.extend(address.octets()),
+    }
+}

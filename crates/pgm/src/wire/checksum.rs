@@ -1,0 +1,80 @@
+//! The checksum of a packet.
+
+/// The one's complement of the one's-complement sum of all 16-bit words, an odd last byte padded
+/// with zero; never 0x0000, which on the wire says that there is none.
+///
+/// The sum is over the whole packet with its checksum field zero; there is no pseudo header.
+pub fn checksum(bytes: &[u8]) -> u16 {
+    // Sums of one's complement may be taken in any byte order, if the result is turned (RFC 1071).
+    let (words, rest) = bytes.as_chunks::<4>();
+    let mut sum: u64 = words
+        .iter()
+        .map(|word| u64::from(u32::from_ne_bytes(*word)))
+        .sum();
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    sum += u64::from(u32::from_ne_bytes(last));
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    never_none(!(sum as u16).to_be())
+}
+
+/// The checksum after one 16-bit word at an even offset has changed (RFC 1624).
+pub(super) fn changed(checksum: u16, old: u16, new: u16) -> u16 {
+    let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    never_none(!(sum as u16))
+}
+
+fn never_none(checksum: u16) -> u16 {
+    if checksum == 0 { 0xffff } else { checksum }
+}
+
+#[cfg(test)]
+mod tests {
+    use testdata::Rng;
+
+    use super::{changed, checksum};
+
+    /// The definition, word by word.
+    fn by_definition(bytes: &[u8]) -> u16 {
+        let mut sum = 0u32;
+        for word in bytes.chunks(2) {
+            sum += u32::from(word[0]) << 8 | word.get(1).map_or(0, |low| u32::from(*low));
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        if sum == 0xffff { 0xffff } else { !(sum as u16) }
+    }
+
+    /// RFC 1071, section 3: the words 0001 f203 f4f5 f6f7 sum up to ddf2.
+    #[test]
+    fn the_example_of_rfc_1071() {
+        let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
+        assert_eq!(checksum(&bytes), !0xddf2);
+    }
+
+    #[test]
+    fn every_length_and_a_change_of_any_word() {
+        let mut rng = Rng(1);
+        for length in 0..200 {
+            let mut bytes: Vec<u8> = (0..length).map(|_| rng.bits() as u8).collect();
+            let before = checksum(&bytes);
+            assert_eq!(before, by_definition(&bytes), "of {length} bytes");
+            if length >= 2 {
+                let at = rng.below(length / 2) * 2;
+                let old = u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+                let new = rng.bits() as u16;
+                bytes[at..at + 2].copy_from_slice(&new.to_be_bytes());
+                assert_eq!(changed(before, old, new), by_definition(&bytes));
+            }
+        }
+    }
+
+    #[test]
+    fn a_sum_of_all_ones_is_not_said_to_be_none() {
+        assert_eq!(checksum(&[0xff, 0xff]), 0xffff);
+    }
+}

@@ -1,0 +1,75 @@
+//! A place in a packet that is being read.
+
+use super::WireError;
+
+/// Reads integers and slices one after the other, each checked against the end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// The place, from the packet's start.
+    pub(super) fn offset(&self) -> usize {
+        self.at
+    }
+
+    /// All that is left.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        &self.bytes[self.at..]
+    }
+
+    pub(super) fn take(&mut self, what: &'static str, count: usize) -> Result<&'a [u8], WireError> {
+        let rest = self.rest();
+        let Some((taken, _)) = rest.split_at_checked(count) else {
+            return Err(WireError::Short {
+                what,
+                offset: self.at,
+                needed: count,
+                found: rest.len(),
+            });
+        };
+        self.at += count;
+        Ok(taken)
+    }
+
+    /// The next `count` bytes as a cursor of their own, which still knows its place in the packet.
+    pub(super) fn part(
+        &mut self,
+        what: &'static str,
+        count: usize,
+    ) -> Result<Cursor<'a>, WireError> {
+        let start = self.at;
+        self.take(what, count)?;
+        Ok(Cursor {
+            bytes: &self.bytes[..self.at],
+            at: start,
+        })
+    }
+
+    pub(super) fn array<const N: usize>(
+        &mut self,
+        what: &'static str,
+    ) -> Result<[u8; N], WireError> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(what, N)?);
+        Ok(array)
+    }
+
+    pub(super) fn u8(&mut self, what: &'static str) -> Result<u8, WireError> {
+        Ok(self.array::<1>(what)?[0])
+    }
+
+    pub(super) fn u16(&mut self, what: &'static str) -> Result<u16, WireError> {
+        Ok(u16::from_be_bytes(self.array(what)?))
+    }
+
+    pub(super) fn u32(&mut self, what: &'static str) -> Result<u32, WireError> {
+        Ok(u32::from_be_bytes(self.array(what)?))
+    }
+}

@@ -1,0 +1,140 @@
+//! A whole packet: header, body, options, payload.
+
+use super::{
+    Body, Dialect, Gsi, Options, Tsi, WireError,
+    checksum::{changed, checksum},
+    cursor::Cursor,
+};
+
+const OPTIONS_PRESENT: u8 = 0x01;
+const OPTIONS_FOR_NETWORK: u8 = 0x02;
+const VARIABLE_LENGTH: u8 = 0x40;
+const PARITY: u8 = 0x80;
+
+/// A packet, its variable parts borrowed from the bytes it was read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// Downstream the data-source port, upstream the data-destination port.
+    pub source_port: u16,
+    /// The other one.
+    pub destination_port: u16,
+    /// Of the source that the packet comes from or is about.
+    pub gsi: Gsi,
+    /// Parity data, or a request for such.
+    pub parity: bool,
+    /// Parity over packets of different lengths.
+    pub variable_length: bool,
+    /// The type and its fields.
+    pub body: Body,
+    /// The options that are known; others are passed over.
+    pub options: Options<'a>,
+    /// Of data, what is carried.
+    pub payload: &'a [u8],
+}
+
+impl<'a> Packet<'a> {
+    /// Bytes of the header that all packets have.
+    pub const HEADER: usize = 16;
+
+    /// Reads a packet, which must be all of `bytes`.
+    ///
+    /// # Errors
+    /// When the bytes are no packet of PGM: see [`WireError`].
+    pub fn parse(bytes: &'a [u8], dialect: Dialect) -> Result<Packet<'a>, WireError> {
+        let mut cursor = Cursor::new(bytes);
+        let source_port = cursor.u16("the header")?;
+        let destination_port = cursor.u16("the header")?;
+        let code = cursor.u8("the header")?;
+        let flags = cursor.u8("the header")?;
+        let sum = cursor.u16("the header")?;
+        let gsi = Gsi(cursor.array("the header")?);
+        let announced = usize::from(cursor.u16("the header")?);
+        if code >> 6 != 0 {
+            return Err(WireError::Version(code >> 6));
+        }
+        let body = Body::read(code & 0x0f, &mut cursor)?;
+        match sum {
+            0 if body.is_data() => return Err(WireError::NoChecksum),
+            0 => {}
+            // With its checksum in place, a packet sums up to all ones.
+            found if checksum(bytes) != 0xffff => {
+                let computed = changed(checksum(bytes), found, 0);
+                return Err(WireError::Checksum { found, computed });
+            }
+            _ => {}
+        }
+        let parity = flags & PARITY != 0;
+        let options = if flags & OPTIONS_PRESENT != 0 {
+            Options::read(&mut cursor, parity && body.is_data(), dialect)?
+        } else {
+            Options::default()
+        };
+        let payload = cursor.rest();
+        if payload.len() != announced {
+            return Err(WireError::PayloadLength {
+                announced,
+                found: payload.len(),
+            });
+        }
+        Ok(Packet {
+            source_port,
+            destination_port,
+            gsi,
+            parity,
+            variable_length: flags & VARIABLE_LENGTH != 0,
+            body,
+            options,
+            payload,
+        })
+    }
+
+    /// Appends the packet to `out`, with its checksum.
+    ///
+    /// # Panics
+    /// If the payload has more than 65,535 bytes.
+    pub fn write(&self, dialect: Dialect, out: &mut Vec<u8>) {
+        let start = out.len();
+        let length = u16::try_from(self.payload.len()).expect("a payload has at most 65,535 bytes");
+        let has_options = self.options != Options::default();
+        let mut flags = 0;
+        for (flag, is_set) in [
+            (OPTIONS_PRESENT, has_options),
+            (
+                OPTIONS_FOR_NETWORK,
+                self.options
+                    .are_for_network(matches!(self.body, Body::Odata(_))),
+            ),
+            (VARIABLE_LENGTH, self.variable_length),
+            (PARITY, self.parity),
+        ] {
+            if is_set {
+                flags |= flag;
+            }
+        }
+        out.extend(self.source_port.to_be_bytes());
+        out.extend(self.destination_port.to_be_bytes());
+        out.extend([self.body.code(), flags, 0, 0]);
+        out.extend(self.gsi.0);
+        out.extend(length.to_be_bytes());
+        self.body.write(out);
+        if has_options {
+            self.options.write(dialect, out);
+        }
+        out.extend_from_slice(self.payload);
+        let sum = checksum(&out[start..]);
+        out[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());
+    }
+
+    /// The session that the packet belongs to.
+    pub fn tsi(&self) -> Tsi {
+        let port = if self.body.is_upstream() {
+            self.destination_port
+        } else {
+            self.source_port
+        };
+        Tsi {
+            gsi: self.gsi,
+            port,
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! Members in network namespaces that lose packets, among themselves and with OpenPGM's.
+//!
+//! Left out, with a word on stderr, where the system lacks `ip`, `nft`, `gcc`, `tshark` or OpenPGM, or
+//! does not let this user make namespaces.
+
+#![cfg(target_os = "linux")]
+// What a machine does not allow is left out, and that is said.
+#![allow(clippy::print_stderr)]
+
+use std::{
+    env,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use pgm::{
+    Encapsulation, Interface, ParityConfig, Received, ReceiverConfig, Socket, SocketConfig,
+    SourceConfig, wire::Tsi,
+};
+
+const COUNT: u32 = 2_000;
+const PORT: u16 = 3056;
+
+/// As the peer in C makes them.
+fn message(number: u32) -> Vec<u8> {
+    let mut message = number.to_be_bytes().to_vec();
+    message.resize(4 + number as usize % 1_300, number as u8);
+    message
+}
+
+/// Two namespaces, joined by one cable.
+struct Pair {
+    names: [String; 2],
+    addresses: [&'static str; 2],
+    group: &'static str,
+}
+
+const V4: ([&str; 2], &str) = (["10.77.0.1", "10.77.0.2"], "239.192.0.1");
+const V6: ([&str; 2], &str) = (["fd77::1", "fd77::2"], "ff08::1");
+
+impl Pair {
+    /// Makes them, unless the machine does not allow it.
+    fn new(test: &str, (addresses, group): ([&'static str; 2], &'static str)) -> Option<Pair> {
+        let names = ["A", "B"].map(|end| format!("pgm{}{test}{end}", std::process::id()));
+        let pair = Pair {
+            names,
+            addresses,
+            group,
+        };
+        let [a, b] = &pair.names;
+        let (bits, lifetime) = if group.contains(':') {
+            ("64", "nodad")
+        } else {
+            ("24", "")
+        };
+        let mut steps = vec![
+            format!("ip netns add {a}"),
+            format!("ip netns add {b}"),
+            format!("ip link add v0 netns {a} type veth peer name v0 netns {b}"),
+        ];
+        for (name, address) in pair.names.iter().zip(addresses) {
+            steps.push(format!(
+                "ip -n {name} addr add {address}/{bits} dev v0 {lifetime}"
+            ));
+            steps.push(format!("ip -n {name} link set lo up"));
+            steps.push(format!("ip -n {name} link set v0 up"));
+            steps.push(format!("ip netns exec {name} nft --version"));
+        }
+        for step in steps {
+            if !is_done(&step) {
+                eprintln!("left out: `{step}` is not possible here");
+                return None;
+            }
+        }
+        Some(pair)
+    }
+
+    /// Each end loses so many of 1,000 packets that come.
+    fn lose(&self, of_thousand: u32) {
+        for name in &self.names {
+            let rules = format!(
+                "add table inet l; add chain inet l i {{ type filter hook input priority 0; }}; \
+                 add rule inet l i meta l4proto {{ udp, 113 }} numgen random mod 1000 < {of_thousand} counter drop"
+            );
+            let done = Command::new("ip")
+                .args(["netns", "exec", name, "nft", &rules])
+                .status();
+            assert!(done.is_ok_and(|status| status.success()), "{rules}");
+        }
+    }
+
+    /// A command in one of the namespaces.
+    fn command(&self, end: usize, program: &Path) -> Command {
+        let mut command = Command::new("ip");
+        command
+            .args(["netns", "exec", &self.names[end]])
+            .arg(program);
+        command
+    }
+
+    /// One of our members, which is this very program.
+    fn ours(&self, end: usize, role: &str, encapsulation: &str) -> Running {
+        let mut command = self.command(end, &env::current_exe().unwrap());
+        command.args(["--exact", "member", "--nocapture"]).envs([
+            ("PGM_ROLE", role),
+            ("PGM_ADDRESS", self.addresses[end]),
+            ("PGM_GROUP", self.group),
+            ("PGM_ENCAPSULATION", encapsulation),
+        ]);
+        Running::start(command)
+    }
+
+    /// One of OpenPGM's.
+    fn theirs(&self, end: usize, role: &str, peer: &Path, encapsulation: &str) -> Running {
+        let port = if encapsulation == "raw" { 0 } else { PORT };
+        let mut command = self.command(end, peer);
+        command
+            .arg(role)
+            .arg(format!("{};{}", self.addresses[end], self.group))
+            .args([port.to_string(), COUNT.to_string()]);
+        Running::start(command)
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        for name in &self.names {
+            is_done(&format!("ip netns del {name}"));
+        }
+    }
+}
+
+fn is_done(command: &str) -> bool {
+    let mut words = command.split_whitespace();
+    let mut command = Command::new(words.next().unwrap());
+    command
+        .args(words)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// A member at work, which ends with this value.
+struct Running {
+    child: Child,
+    out: BufReader<std::process::ChildStdout>,
+}
+
+impl Running {
+    fn start(mut command: Command) -> Running {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        Running { child, out }
+    }
+
+    /// Waits for a line that ends so.
+    fn wait_for(&mut self, end: &str) {
+        let mut said = String::new();
+        loop {
+            let before = said.len();
+            assert!(
+                self.out.read_line(&mut said).unwrap() > 0,
+                "instead of {end}: {said}"
+            );
+            if said[before..].trim_end().ends_with(end) {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The peer, compiled; nothing where that is not possible.
+fn peer(test: &str) -> Option<PathBuf> {
+    let flags = Command::new("pkg-config")
+        .args(["--cflags", "--libs", "openpgm-5.3"])
+        .output();
+    let flags = flags.ok().filter(|flags| flags.status.success());
+    let Some(flags) = flags else {
+        eprintln!("left out: OpenPGM is not installed");
+        return None;
+    };
+    let program = env::temp_dir().join(format!("pgm-peer-{}-{test}", std::process::id()));
+    let flags = String::from_utf8(flags.stdout).unwrap();
+    let compiled = Command::new("gcc")
+        .args(["-O1", "-w", "-D_GNU_SOURCE", "-o"])
+        .arg(&program)
+        .arg(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/namespaces/peer.c"
+        ))
+        .args(flags.split_whitespace())
+        .status();
+    if compiled.is_ok_and(|status| status.success()) {
+        return Some(program);
+    }
+    eprintln!("left out: gcc does not compile a program with OpenPGM");
+    None
+}
+
+/// What a member does; the tests start it as a process of its own.
+#[test]
+fn member() {
+    let Ok(role) = env::var("PGM_ROLE") else {
+        return;
+    };
+    let variable = |name: &str| env::var(name).unwrap();
+    let mut config = SocketConfig::new(
+        Interface::find(&variable("PGM_ADDRESS")).unwrap(),
+        variable("PGM_GROUP").parse().unwrap(),
+    );
+    let encapsulation = variable("PGM_ENCAPSULATION");
+    config.encapsulation = match &encapsulation[..] {
+        "raw" => Encapsulation::Raw,
+        "two" => Encapsulation::Udp {
+            unicast: 3055,
+            multicast: 3056,
+        },
+        _ => Encapsulation::Udp {
+            unicast: PORT,
+            multicast: PORT,
+        },
+    };
+    let address = config.address().unwrap();
+    let is_source = role == "send";
+    let source = SourceConfig {
+        parity: (encapsulation == "parity").then_some(ParityConfig {
+            group_size: 8,
+            proactive: 2,
+            on_demand: true,
+        }),
+        late_join: true,
+        ..SourceConfig::new(Tsi::random(), address, config.group)
+    };
+    let receiver = ReceiverConfig {
+        // An interface over IPv6 hears nothing for a while after it has come up.
+        late_join: true,
+        // However busy the machine is, what can be repaired is not given up.
+        confirmation_retries: u16::MAX,
+        repair_retries: u16::MAX,
+        ..ReceiverConfig::new(address, config.group)
+    };
+    let mut socket = Socket::open(
+        &config,
+        is_source.then_some(source),
+        (!is_source).then_some(receiver),
+    )
+    .unwrap();
+    eprintln!("{role} is ready");
+    say("ready");
+    if is_source {
+        let begun = Instant::now();
+        let mut number = 0;
+        loop {
+            // Whoever listens hears of the source first; then a message each 200 µs.
+            let due = Duration::from_millis(300) + Duration::from_micros(200) * number;
+            if number < COUNT && begun.elapsed() >= due {
+                socket.send_blocking(&message(number)).unwrap();
+                number += 1;
+            }
+            if let Received::TimerPending(wait) = socket.recv().unwrap() {
+                let next = if number < COUNT { 100 } else { 10_000 };
+                socket
+                    .wait(Some(wait.min(Duration::from_micros(next))))
+                    .unwrap();
+            }
+        }
+    }
+    let begun = Instant::now();
+    let mut number = 0;
+    while number < COUNT {
+        assert!(
+            begun.elapsed() < Duration::from_secs(120),
+            "no more than {number} messages"
+        );
+        let wait = match socket.recv().unwrap() {
+            Received::Message { payload, .. } => {
+                assert_eq!(payload, message(number));
+                number += 1;
+                continue;
+            }
+            Received::WouldBlock => Duration::from_secs(1),
+            Received::TimerPending(wait) => wait.min(Duration::from_secs(1)),
+            other => panic!("{other:?} instead of message {number}"),
+        };
+        socket.wait(Some(wait)).unwrap();
+    }
+    let source = socket.sources().next().unwrap();
+    eprintln!("{:?}", socket.statistics(source).unwrap());
+    say("complete");
+}
+
+/// Writes to the pipe that the starter reads, past what the test framework keeps.
+fn say(what: &str) {
+    use std::io::Write;
+    let mut out = std::io::stdout();
+    writeln!(out, "{what}").unwrap();
+    out.flush().unwrap();
+}
+
+/// Ours to ours, then with OpenPGM's at either end, all of it whatever is lost.
+fn all_arrives(
+    test: &str,
+    network: ([&'static str; 2], &'static str),
+    encapsulation: &str,
+    lost: u32,
+    with_theirs: bool,
+) {
+    let peer = if with_theirs {
+        let Some(peer) = peer(test) else {
+            return;
+        };
+        Some(peer)
+    } else {
+        None
+    };
+    let rounds: &[(bool, bool)] = match peer {
+        Some(_) => &[(true, false), (false, true)],
+        None => &[(true, true)],
+    };
+    for (is_source_ours, is_receiver_ours) in rounds {
+        let Some(pair) = Pair::new(test, network) else {
+            return;
+        };
+        let member = |end, role, is_ours: bool| match &peer {
+            Some(peer) if !is_ours => pair.theirs(end, role, peer, encapsulation),
+            _ => pair.ours(end, role, encapsulation),
+        };
+        let mut receiver = member(1, "receive", *is_receiver_ours);
+        receiver.wait_for("ready");
+        let mut source = member(0, "send", *is_source_ours);
+        source.wait_for("ready");
+        // Joining needs the first SPM; the data come 300 ms later.
+        std::thread::sleep(Duration::from_millis(150));
+        pair.lose(lost);
+        receiver.wait_for("complete");
+    }
+    if let Some(peer) = peer {
+        let _ = std::fs::remove_file(peer);
+    }
+}
+
+#[test]
+fn ours_over_udp() {
+    all_arrives("u0", V4, "one", 0, false);
+    all_arrives("u1", V4, "two", 300, false);
+}
+
+#[test]
+fn ours_over_ip() {
+    all_arrives("r", V4, "raw", 100, false);
+}
+
+#[test]
+fn ours_over_ipv6() {
+    all_arrives("s", V6, "two", 100, false);
+    all_arrives("t", V6, "raw", 100, false);
+}
+
+#[test]
+fn ours_with_parity() {
+    all_arrives("p", V4, "parity", 100, false);
+}
+
+#[test]
+fn with_openpgm_over_udp() {
+    for lost in [0, 20, 100, 300] {
+        all_arrives(&format!("o{lost}"), V4, "one", lost, true);
+    }
+}
+
+#[test]
+fn with_openpgm_over_ip() {
+    all_arrives("q", V4, "raw", 20, true);
+}

@@ -1,0 +1,321 @@
+//! How well repair works: how quickly, how often it is asked for, and what becomes of members that
+//! are slow, late, cut off or gone.
+
+mod simulation;
+
+use std::time::Duration;
+
+use pgm::{
+    CongestionConfig, Event, ParityConfig, ReceiverConfig, Source, SourceConfig, WindowLimit,
+    wire::Body,
+};
+use simulation::{
+    FAIR, Network, Weather, microseconds, milliseconds, receiver_config, source_config, tsi,
+};
+
+fn send(network: &mut Network, count: usize, interval: u64) {
+    for number in 0..count {
+        network.send(&(number as u32).to_be_bytes());
+        network.run_for(microseconds(interval));
+    }
+}
+
+fn is_nak(body: &Body) -> bool {
+    matches!(body, Body::Nak(_))
+}
+
+#[test]
+fn a_hundred_receivers_do_not_ask_a_hundred_times() {
+    let receivers = (1..=100).map(|node| ReceiverConfig {
+        // Long against the network's 50 µs, as it must be for so many.
+        back_off: Duration::from_millis(20),
+        ..receiver_config(node)
+    });
+    let mut network = Network::of(1, source_config(0), receivers);
+    network.run_for(milliseconds(1));
+    // Every tenth original is lost to all.
+    network.filter = Box::new(|packet, _, _| match packet.body {
+        Body::Odata(data) => data.sqn.0 % 10 == 5,
+        _ => false,
+    });
+    send(&mut network, 200, 5_000);
+    network.run_for(milliseconds(500));
+    let naks: usize = (1..=100).map(|node| network.count(node, is_nak)).sum();
+    for node in 1..=100 {
+        assert_eq!(network.messages(node).len(), 200);
+    }
+    // 20 losses; with 100 µs until a confirmation is heard, of a hundred one or two ask.
+    assert!((20..=60).contains(&naks), "{naks} NAKs for 20 losses");
+}
+
+#[test]
+fn one_receiver_asks_once_for_each_loss() {
+    let mut network = Network::of(1, source_config(0), [receiver_config(1)]);
+    network.run_for(milliseconds(1));
+    network.filter = Box::new(|packet, _, _| match packet.body {
+        Body::Odata(data) => data.sqn.0 % 10 == 5,
+        _ => false,
+    });
+    send(&mut network, 200, 1_000);
+    network.run_for(milliseconds(100));
+    assert_eq!(network.count(1, is_nak), 20);
+    assert_eq!(network.messages(1).len(), 200);
+    let statistics = network.receiver(1).statistics(tsi(0)).unwrap();
+    assert_eq!(
+        (statistics.repairs, statistics.late, statistics.lost),
+        (20, 20, 0)
+    );
+    // Noticed a millisecond later; then the back-off and the way there and back.
+    assert!(
+        statistics.late_most < Duration::from_micros(700),
+        "{statistics:?}"
+    );
+}
+
+#[test]
+fn the_last_packet_is_missed_soon() {
+    let mut network = Network::of(1, source_config(0), [receiver_config(1)]);
+    network.run_for(milliseconds(1));
+    network.filter = Box::new(|packet, _, _| matches!(packet.body, Body::Odata(_)));
+    network.send(b"only");
+    // A heartbeat after 5 ms, then the back-off and the repair.
+    network.run_for(milliseconds(6));
+    assert_eq!(network.messages(1), [b"only"]);
+}
+
+#[test]
+fn parity_repairs_most_groups_without_a_request() {
+    let source = SourceConfig {
+        parity: Some(ParityConfig {
+            group_size: 8,
+            proactive: 2,
+            on_demand: true,
+        }),
+        ..source_config(0)
+    };
+    let mut network = Network::of(7, source, [receiver_config(1)]);
+    network.run_for(milliseconds(1));
+    network.weather = Weather { lost: 100, ..FAIR };
+    let groups = 1_000;
+    send(&mut network, 8 * groups, 100);
+    network.run_for(milliseconds(1_000));
+    assert_eq!(network.messages(1).len(), 8 * groups);
+    let asked: std::collections::HashSet<u32> = network
+        .sent
+        .iter()
+        .filter(|sent| sent.from == 1)
+        .flat_map(|sent| {
+            let packet = sent.packet();
+            let Body::Nak(nak) = packet.body else {
+                return Vec::new();
+            };
+            let list = packet.options.nak_list.into_iter();
+            std::iter::once(nak.sqn)
+                .chain(list.flat_map(|list| list.iter()))
+                .map(|sqn| sqn.0 / 8)
+                .collect()
+        })
+        .collect();
+    // More than two of ten are lost in 7.0 % of all groups: 1 − Σ C(10,i) 0.1^i 0.9^(10−i), i ≤ 2.
+    assert!((40..100).contains(&asked.len()), "{} groups", asked.len());
+}
+
+#[test]
+fn who_is_cut_off_for_a_while_catches_up() {
+    let receivers = [receiver_config(1), receiver_config(2)];
+    let mut network = Network::of(1, source_config(0), receivers);
+    send(&mut network, 100, 100);
+    network.nodes[1].is_cut_off = true;
+    send(&mut network, 1_000, 100);
+    assert_eq!(
+        network.messages(2).len(),
+        1_100,
+        "one that is gone holds up nobody"
+    );
+    network.nodes[1].is_cut_off = false;
+    send(&mut network, 10, 100);
+    network.run_for(milliseconds(200));
+    assert_eq!(network.messages(1).len(), 1_110);
+}
+
+#[test]
+fn who_is_cut_off_for_too_long_is_told_what_it_lost() {
+    let source = SourceConfig {
+        window: WindowLimit {
+            packets: 100,
+            bytes: None,
+            age: None,
+        },
+        ..source_config(0)
+    };
+    let mut network = Network::of(1, source, [receiver_config(1)]);
+    send(&mut network, 100, 100);
+    network.nodes[1].is_cut_off = true;
+    send(&mut network, 1_000, 100);
+    network.nodes[1].is_cut_off = false;
+    send(&mut network, 10, 100);
+    network.run_for(milliseconds(200));
+    // The first packet heard again has number 1,100, when the window begins at 1,001; it moves on for
+    // some packets before a request arrives.
+    let mut end = 100;
+    for (first, packets) in network.losses(1) {
+        assert_eq!(first, end);
+        end = first + packets;
+    }
+    assert!((1_001..=1_010).contains(&end), "lost up to {end}");
+    assert_eq!(network.messages(1).len() as u32, 1_110 - (end - 100));
+}
+
+#[test]
+fn who_comes_late_gets_what_is_in_the_window_if_both_agree() {
+    let source = SourceConfig {
+        late_join: true,
+        ..source_config(0)
+    };
+    let late = ReceiverConfig {
+        late_join: true,
+        ..receiver_config(1)
+    };
+    let mut network = Network::of(1, source, [late, receiver_config(2)]);
+    network.nodes[1].is_cut_off = true;
+    network.nodes[2].is_cut_off = true;
+    send(&mut network, 50, 100);
+    network.nodes[1].is_cut_off = false;
+    network.nodes[2].is_cut_off = false;
+    network.run_for(milliseconds(100)); // a heartbeat tells them where they are
+    send(&mut network, 50, 100);
+    network.run_for(milliseconds(100));
+    assert_eq!(network.messages(1).len(), 100);
+    assert_eq!(network.messages(2).len(), 50);
+}
+
+#[test]
+fn a_source_that_crashes_is_told_and_another_takes_its_place() {
+    let mut network = Network::of(1, source_config(0), [receiver_config(1)]);
+    send(&mut network, 10, 100);
+    network.filter = Box::new(|packet, _, _| matches!(packet.body, Body::Odata(_)));
+    network.send(b"lost");
+    network.run_for(milliseconds(5) /* the heartbeat that tells of it */);
+    network.nodes[0].source = None;
+    network.filter = Box::new(|_, _, _| false);
+    network.run_for(milliseconds(10_000));
+    assert_eq!(network.losses(1), [(10, 1)]);
+    let mut again = source_config(0);
+    again.tsi.port += 1;
+    network.nodes[0].source = Some(Source::new(again, network.now).unwrap());
+    send(&mut network, 10, 100);
+    network.run_for(milliseconds(31_000));
+    assert_eq!(network.messages(1).len(), 20);
+    let expired = network.nodes[1].events.iter();
+    let expired: Vec<_> = expired
+        .filter_map(|event| match event {
+            Event::Expired { source } => Some(source.port),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(expired, [tsi(0).port]);
+}
+
+#[test]
+fn a_source_that_begins_anew_under_the_same_name_is_heard() {
+    let source = SourceConfig {
+        late_join: true,
+        ..source_config(0)
+    };
+    let receiver = ReceiverConfig {
+        late_join: true,
+        ..receiver_config(1)
+    };
+    let mut network = Network::of(1, source, [receiver]);
+    send(&mut network, 50, 1_000);
+    network.run_for(milliseconds(1_000));
+    // It had said more SPMs than the new one will have for a while.
+    network.nodes[0].source = Some(Source::new(source, network.now).unwrap());
+    send(&mut network, 10, 100);
+    network.run_for(milliseconds(1_000));
+    assert_eq!(network.messages(1).len(), 60);
+    let told = |event: &&Event| matches!(event, Event::Expired { .. });
+    assert_eq!(network.nodes[1].events.iter().filter(told).count(), 1);
+}
+
+#[test]
+fn an_idle_source_hardly_sends() {
+    let mut network = Network::of(1, source_config(0), [receiver_config(1)]);
+    network.send(b"only");
+    network.run_for(milliseconds(1_000));
+    network.sent.clear();
+    network.run_for(milliseconds(60_000));
+    // Heartbeats every 5 s at last, and one that lives every 10 s.
+    assert!(network.sent.len() <= 22, "{} packets", network.sent.len());
+}
+
+#[test]
+fn receivers_are_counted() {
+    let receivers = (1..=200).map(receiver_config);
+    let mut network = Network::of(1, source_config(0), receivers);
+    network.run_for(milliseconds(1));
+    network
+        .source()
+        .poll_receivers(Duration::from_millis(10), 0);
+    network.run_for(milliseconds(20));
+    assert_eq!(network.source().receivers(), Some(200));
+    network
+        .source()
+        .poll_receivers(Duration::from_millis(10), 2);
+    network.run_for(milliseconds(20));
+    let estimate = network.source().receivers().unwrap();
+    assert!((120..=280).contains(&estimate), "{estimate} receivers");
+}
+
+/// How many packets a second a source sends to receivers of which one has a slow link.
+fn pace(packets_a_second: u64) -> u64 {
+    let source = SourceConfig {
+        congestion: Some(CongestionConfig::default()),
+        ..source_config(0)
+    };
+    let mut network = Network::of(1, source, [receiver_config(1), receiver_config(2)]);
+    // The link of node 2 carries so many packets a second, with a short queue.
+    let mut free_at = 0u64;
+    let clock = std::rc::Rc::new(std::cell::Cell::new(0u64));
+    let seen = clock.clone();
+    network.filter = Box::new(move |packet, from, to| {
+        if (from, to) != (0, 2) || !matches!(packet.body, Body::Odata(_) | Body::Rdata(_)) {
+            return false;
+        }
+        let now = seen.get();
+        let spacing = 1_000_000_000 / packets_a_second;
+        if free_at > now + 10 * spacing {
+            return true;
+        }
+        free_at = free_at.max(now) + spacing;
+        false
+    });
+    network.weather.delay = 1_000;
+    let seconds = 4;
+    let end = network.now.0 + seconds * 1_000_000_000;
+    while network.now.0 < end {
+        while network.source().send(b"as much as possible").is_ok() {}
+        network.run_for(microseconds(100));
+        clock.set(network.now.0);
+    }
+    let packets = network.source().statistics().packets / seconds;
+    let least = network.messages(1).len().min(network.messages(2).len());
+    assert!(
+        least as u64 >= packets * seconds / 2,
+        "{least} messages were handed out"
+    );
+    packets
+}
+
+#[test]
+fn the_slowest_receiver_sets_the_pace() {
+    let (slow, fast) = (pace(500), pace(4_000));
+    assert!(
+        (250..=1_000).contains(&slow),
+        "{slow} packets a second on a link of 500"
+    );
+    assert!(
+        (2_000..=8_000).contains(&fast),
+        "{fast} packets a second on a link of 4,000"
+    );
+}

@@ -1,0 +1,194 @@
+//! Real sockets, between two addresses of the loopback interface.
+
+// What a machine does not allow is left out, and that is said.
+#![allow(clippy::print_stderr)]
+
+use std::{
+    net::IpAddr,
+    thread,
+    time::{Duration, Instant},
+};
+
+use pgm::{
+    Encapsulation, Interface, Received, ReceiverConfig, Socket, SocketConfig, SocketError,
+    SourceConfig, wire::Tsi,
+};
+use testdata::Rng;
+
+const GROUP: &str = "239.192.77.1";
+
+/// Ports that other runs on this machine are not likely to have.
+fn ports(test: u16) -> (u16, u16) {
+    let base = 20_000 + (std::process::id() % 2_000) as u16 * 10 + 2 * test;
+    (base, base + 1)
+}
+
+fn config(address: &str, encapsulation: Encapsulation) -> SocketConfig {
+    SocketConfig {
+        encapsulation,
+        loopback: true,
+        hops: 1,
+        ..SocketConfig::new(Interface::find(address).unwrap(), GROUP.parse().unwrap())
+    }
+}
+
+fn source_config(config: &SocketConfig) -> SourceConfig {
+    SourceConfig {
+        linger: Duration::from_secs(2),
+        ..SourceConfig::new(Tsi::random(), config.address().unwrap(), config.group)
+    }
+}
+
+fn receiver_config(config: &SocketConfig) -> ReceiverConfig {
+    ReceiverConfig {
+        // However busy the machine is, what can be repaired is not given up.
+        confirmation_retries: u16::MAX,
+        repair_retries: u16::MAX,
+        ..ReceiverConfig::new(config.address().unwrap(), config.group)
+    }
+}
+
+/// Messages from empty to several packets.
+fn messages() -> Vec<Vec<u8>> {
+    let mut rng = Rng(77);
+    let lengths = (0..300).map(|at| if at % 10 == 0 { 40_000 } else { at });
+    lengths
+        .map(|length| (0..length).map(|_| rng.bits() as u8).collect())
+        .collect()
+}
+
+/// Sends all messages from one address, and receives them at another.
+fn transfer(encapsulation: Encapsulation) {
+    let at = config("127.0.0.2", encapsulation);
+    let mut receiver = match Socket::open(&at, None, Some(receiver_config(&at))) {
+        Err(error @ (SocketError::NoPermission | SocketError::System { .. })) => {
+            eprintln!("left out, since this machine does not allow it: {error}");
+            return;
+        }
+        receiver => receiver.unwrap(),
+    };
+    let sending = thread::spawn(move || {
+        let at = config("127.0.0.1", encapsulation);
+        let mut socket = Socket::open(&at, Some(source_config(&at)), None).unwrap();
+        // The receiver joins with the first SPM.
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(200) {
+            if let Received::TimerPending(wait) = socket.recv().unwrap() {
+                socket
+                    .wait(Some(wait.min(Duration::from_millis(50))))
+                    .unwrap();
+            }
+        }
+        // One by one, then many at once.
+        let messages = messages();
+        let (single, many) = messages.split_at(100);
+        for message in single {
+            socket.send_blocking(message).unwrap();
+        }
+        let mut rest = many;
+        while !rest.is_empty() {
+            let sent = socket.send_many(rest.iter().map(|m| &m[..])).unwrap();
+            rest = &rest[sent..];
+            socket.recv().unwrap();
+        }
+        socket.close();
+        while !matches!(socket.recv_blocking().unwrap(), Received::End) {}
+        socket.source_statistics().unwrap()
+    });
+    let mut expected = messages().into_iter();
+    let begun = Instant::now();
+    loop {
+        match receiver.recv().unwrap() {
+            Received::Message { payload, .. } => assert!(Some(payload) == expected.next()),
+            Received::Finished { .. } => break,
+            Received::WouldBlock => receiver.wait(Some(Duration::from_millis(100))).unwrap(),
+            Received::TimerPending(wait) => receiver
+                .wait(Some(wait.min(Duration::from_millis(100))))
+                .unwrap(),
+            other => panic!("{other:?}"),
+        }
+        if begun.elapsed() > Duration::from_secs(10) && receiver.sources().next().is_none() {
+            eprintln!("left out: multicast does not go through this machine's loopback interface");
+            return;
+        }
+    }
+    assert_eq!(expected.next(), None, "messages are missing");
+    assert!(sending.join().unwrap().packets > 300);
+}
+
+#[test]
+fn over_udp_with_two_ports() {
+    let (unicast, multicast) = ports(0);
+    transfer(Encapsulation::Udp { unicast, multicast });
+}
+
+#[test]
+fn over_udp_with_one_port() {
+    let (port, _) = ports(1);
+    transfer(Encapsulation::Udp {
+        unicast: port,
+        multicast: port,
+    });
+}
+
+#[test]
+fn over_ip() {
+    transfer(Encapsulation::Raw);
+}
+
+#[test]
+fn what_is_not_possible_is_said() {
+    let error = Interface::find("no such interface")
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("127.0.0.1"), "says what there is: {error}");
+
+    let (unicast, multicast) = ports(2);
+    let udp = Encapsulation::Udp { unicast, multicast };
+    let at = config("127.0.0.1", udp);
+    let elsewhere: IpAddr = "10.1.2.3".parse().unwrap();
+    let source = SourceConfig {
+        group: elsewhere,
+        ..source_config(&at)
+    };
+    let error = Socket::open(&at, Some(source), None).unwrap_err();
+    assert!(matches!(error, SocketError::Source(_)), "{error}");
+
+    let v6 = SocketConfig {
+        group: "ff08::1".parse().unwrap(),
+        ..at.clone()
+    };
+    let error = Socket::open(&v6, None, None).unwrap_err();
+    assert!(matches!(error, SocketError::NoAddress { .. }), "{error}");
+
+    let taken = std::net::UdpSocket::bind(("127.0.0.1", unicast)).unwrap();
+    let error = Socket::open(&at, None, None);
+    if cfg!(target_os = "linux") {
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(&unicast.to_string()), "{error}");
+    }
+    drop(taken);
+
+    let mut silent = Socket::open(&at, None, None).unwrap();
+    assert!(matches!(silent.send(b""), Err(SocketError::NoSource)));
+    assert!(matches!(silent.recv().unwrap(), Received::WouldBlock));
+    assert!(silent.buffers().unwrap().receive > 0);
+}
+
+#[test]
+fn garbage_is_counted() {
+    let (unicast, multicast) = ports(3);
+    let at = config("127.0.0.1", Encapsulation::Udp { unicast, multicast });
+    let mut socket = Socket::open(&at, None, Some(receiver_config(&at))).unwrap();
+    let other = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    for garbage in [&b""[..], b"garbage", &[0; 2_000]] {
+        other.send_to(garbage, ("127.0.0.1", unicast)).unwrap();
+    }
+    let begun = Instant::now();
+    while socket.unreadable() < 2 && begun.elapsed() < Duration::from_secs(10) {
+        assert!(matches!(socket.recv().unwrap(), Received::WouldBlock));
+        socket.wait(Some(Duration::from_millis(10))).unwrap();
+    }
+    assert!(socket.unreadable() >= 2);
+    assert_eq!(socket.sources().count(), 0);
+}

@@ -1,0 +1,663 @@
+//! A source under test: what it sends of itself, and what it answers to packets made by hand.
+
+use std::{net::IpAddr, time::Duration};
+
+use pgm::{
+    BackOffTuning, ConfigError, ParityConfig, Rate, SendError, Source, SourceConfig, Time,
+    WindowLimit,
+    wire::{Body, Dialect, Gsi, Nak, NakList, Options, Packet, Polr, Reset, Spm, Sqn, Tsi},
+};
+
+const SOURCE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 77, 0, 1));
+const GROUP: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(239, 192, 0, 1));
+const TSI: Tsi = Tsi {
+    gsi: Gsi([1, 2, 3, 4, 5, 6]),
+    port: 40_000,
+};
+
+fn config() -> SourceConfig {
+    SourceConfig::new(TSI, SOURCE, GROUP)
+}
+
+/// A source that has said that it lives.
+fn begun(config: SourceConfig) -> Source {
+    let mut source = Source::new(config, Time(0)).unwrap();
+    sent(&mut source, Time(0), |_| ());
+    source
+}
+
+fn milliseconds(count: u64) -> Time {
+    Time(count * 1_000_000)
+}
+
+/// What `look` makes of each packet that the source sends at one moment.
+fn sent<T>(source: &mut Source, now: Time, look: impl Fn(&Packet<'_>) -> T) -> Vec<T> {
+    let mut looks = Vec::new();
+    let mut bytes = Vec::new();
+    while let Some(transmit) = source.poll_transmit(now, &mut bytes) {
+        assert_eq!(transmit.size, bytes.len());
+        looks.push(look(&Packet::parse(&bytes, Dialect::Rfc3208).unwrap()));
+        bytes.clear();
+    }
+    looks
+}
+
+/// The names and numbers of the packets that the source sends at one moment.
+fn names(source: &mut Source, now: Time) -> Vec<String> {
+    sent(source, now, name)
+}
+
+fn name(packet: &Packet<'_>) -> String {
+    let parity = if packet.parity { "parity " } else { "" };
+    let list = packet.options.nak_list.into_iter();
+    let list: String = list
+        .flat_map(|list| list.iter())
+        .map(|sqn| format!("+{}", sqn.0))
+        .collect();
+    match packet.body {
+        Body::Spm(spm) => format!("SPM {}", spm.sqn.0),
+        Body::Odata(data) => format!("{parity}ODATA {}", data.sqn.0),
+        Body::Rdata(data) => format!("{parity}RDATA {}", data.sqn.0),
+        Body::Ncf(nak) => format!("{parity}NCF {}{list}", nak.sqn.0),
+        ref other => format!("{other:?}"),
+    }
+}
+
+fn upstream(body: Body) -> Packet<'static> {
+    Packet {
+        source_port: 7500,
+        destination_port: TSI.port,
+        gsi: TSI.gsi,
+        parity: false,
+        variable_length: false,
+        body,
+        options: Options::default(),
+        payload: b"",
+    }
+}
+
+fn nak(sqn: u32) -> Packet<'static> {
+    upstream(Body::Nak(Nak {
+        sqn: Sqn(sqn),
+        source: SOURCE,
+        group: GROUP,
+    }))
+}
+
+fn handle_list(source: &mut Source, now: Time, numbers: &[u32]) {
+    let rest: Vec<Sqn> = numbers[1..].iter().map(|sqn| Sqn(*sqn)).collect();
+    let mut room = [0; 248];
+    let packet = Packet {
+        options: Options {
+            nak_list: Some(NakList::of(&rest, &mut room)),
+            ..Options::default()
+        },
+        ..nak(numbers[0])
+    };
+    source.handle(now, &packet);
+}
+
+fn send(source: &mut Source, count: usize) {
+    for _ in 0..count {
+        source.send(b"message").unwrap();
+    }
+}
+
+#[test]
+fn an_spm_says_who_sends_what() {
+    let config = SourceConfig {
+        late_join: true,
+        first: Sqn(100),
+        ..config()
+    };
+    let mut source = Source::new(config, Time(0)).unwrap();
+    let spm = |lead, sqn| Spm {
+        sqn: Sqn(sqn),
+        trail: Sqn(100),
+        lead: Sqn(lead),
+        path: SOURCE,
+    };
+    let look = |packet: &Packet<'_>| {
+        assert_eq!(
+            (packet.source_port, packet.destination_port),
+            (40_000, 7500)
+        );
+        assert_eq!(packet.gsi, TSI.gsi);
+        let Body::Spm(spm) = packet.body else {
+            return None;
+        };
+        assert_eq!(packet.payload, b"");
+        Some((spm, packet.options.join))
+    };
+    let first = sent(&mut source, Time(0), look);
+    assert_eq!(first, [Some((spm(99, 0), Some(Sqn(100))))]);
+    send(&mut source, 3);
+    sent(&mut source, Time(0), look);
+    let next = sent(&mut source, milliseconds(5), look);
+    assert_eq!(next, [Some((spm(102, 1), Some(Sqn(100))))]);
+}
+
+/// The times in milliseconds at which the source sends something, driven by its own timer.
+fn times(source: &mut Source, until: u64) -> Vec<u64> {
+    let mut times = Vec::new();
+    loop {
+        let now = source.timeout().unwrap();
+        if now > milliseconds(until) {
+            return times;
+        }
+        let count = sent(source, now, |_| ()).len();
+        times.extend(std::iter::repeat_n(now.0 / 1_000_000, count));
+    }
+}
+
+#[test]
+fn ambient_spms_keep_their_interval() {
+    let config = SourceConfig {
+        ambient: Duration::from_millis(100),
+        heartbeat_min: Duration::from_secs(10),
+        heartbeat_max: Duration::from_secs(10),
+        ..config()
+    };
+    let mut source = Source::new(config, Time(0)).unwrap();
+    assert_eq!(times(&mut source, 450), [0, 100, 200, 300, 400]);
+}
+
+#[test]
+fn heartbeats_follow_data_at_doubling_intervals() {
+    let config = SourceConfig {
+        ambient: Duration::from_secs(1000),
+        heartbeat_min: Duration::from_millis(10),
+        heartbeat_max: Duration::from_millis(50),
+        ..config()
+    };
+    let mut source = Source::new(config, Time(0)).unwrap();
+    times(&mut source, 999);
+    send(&mut source, 1);
+    assert_eq!(names(&mut source, milliseconds(1000)), ["ODATA 0"]);
+    // 10, 20, 40, then 50 each.
+    assert_eq!(times(&mut source, 1200), [1010, 1030, 1070, 1120, 1170]);
+}
+
+#[test]
+fn data_is_numbered_one_after_the_other() {
+    let mut source = begun(SourceConfig {
+        first: Sqn(u32::MAX - 1),
+        ..config()
+    });
+    for message in [&b"a"[..], b"", b"ccc"] {
+        source.send(message).unwrap();
+    }
+    let look = |packet: &Packet<'_>| (name(packet), packet.payload.to_vec(), packet.options.syn);
+    assert_eq!(
+        sent(&mut source, Time(0), look),
+        [
+            ("ODATA 4294967294".to_owned(), b"a".to_vec(), true),
+            ("ODATA 4294967295".to_owned(), b"".to_vec(), false),
+            ("ODATA 0".to_owned(), b"ccc".to_vec(), false),
+        ]
+    );
+}
+
+#[test]
+fn a_long_message_is_cut_into_full_packets() {
+    let mut source = begun(config());
+    source.send(b"first").unwrap();
+    sent(&mut source, Time(0), |_| ());
+    let message: Vec<u8> = (0..3000u32).map(|at| at as u8).collect();
+    source.send(&message).unwrap();
+    let look = |packet: &Packet<'_>| {
+        let fragment = packet.options.fragment.unwrap();
+        let at = fragment.offset as usize;
+        assert_eq!(packet.payload, &message[at..at + packet.payload.len()]);
+        (fragment.first.0, fragment.length, at, packet.payload.len())
+    };
+    // Over UDP and IPv4 with 1,500 bytes, a fragment has 1,428, as OpenPGM's do.
+    assert_eq!(
+        sent(&mut source, Time(0), look),
+        [
+            (1, 3000, 0, 1428),
+            (1, 3000, 1428, 1428),
+            (1, 3000, 2856, 144)
+        ]
+    );
+    assert_eq!(source.longest_unfragmented(), 1448);
+}
+
+#[test]
+fn no_packet_is_longer_than_configured() {
+    for parity in [None, Some(fec(8, 2, true))] {
+        for congestion in [None, Some(pgm::CongestionConfig::default())] {
+            let mut source = begun(SourceConfig {
+                parity,
+                congestion,
+                max_packet: 200,
+                ..config()
+            });
+            let mut longest = 0;
+            for length in (0..1000).step_by(7) {
+                source.send(&vec![1; length]).unwrap();
+                // Congestion control lets one packet go at each timeout.
+                for _ in 0..20 {
+                    let now = source.timeout().unwrap();
+                    let mut bytes = Vec::new();
+                    while let Some(transmit) = source.poll_transmit(now, &mut bytes) {
+                        longest = longest.max(transmit.size);
+                    }
+                }
+            }
+            assert!((190..=200).contains(&longest), "{longest} bytes");
+        }
+    }
+}
+
+#[test]
+fn the_rate_is_kept() {
+    let mut source = begun(SourceConfig {
+        rate: Some(Rate {
+            bytes_per_second: 100_000,
+            burst: 2_000,
+        }),
+        ..config()
+    });
+    let mut bytes = 0;
+    let mut now = Time(0);
+    while now < milliseconds(2_000) {
+        while source.send(&[0; 972 - 24]).is_ok() {}
+        for size in sent(&mut source, now, |packet| packet.payload.len()) {
+            bytes += if size > 0 { 1000 } else { 36 + 28 };
+        }
+        now = source.timeout().unwrap().max(Time(now.0 + 1));
+    }
+    // Two seconds' worth, the burst, and less than a packet beyond.
+    assert!((198_000..203_000).contains(&bytes), "{bytes} bytes in 2 s");
+}
+
+#[test]
+fn a_full_backlog_says_when_to_try_again() {
+    let mut source = begun(SourceConfig {
+        rate: Some(Rate {
+            bytes_per_second: 1_000,
+            burst: 100,
+        }),
+        window: window(8),
+        heartbeat_min: Duration::from_secs(1000),
+        heartbeat_max: Duration::from_secs(1000),
+        ..config()
+    });
+    let error = loop {
+        if let Err(error) = source.send(&[0; 1_000]) {
+            break error;
+        }
+        sent(&mut source, Time(0), |_| ());
+    };
+    let SendError::NotYet { until: Some(until) } = error else {
+        panic!("{error}");
+    };
+    assert!(until > Time(0));
+    assert!(names(&mut source, Time(until.0 - 1)).is_empty());
+    assert_eq!(names(&mut source, until), ["ODATA 1"]);
+}
+
+fn window(packets: u32) -> WindowLimit {
+    WindowLimit {
+        packets,
+        bytes: None,
+        age: None,
+    }
+}
+
+#[test]
+fn a_nak_is_confirmed_and_repaired_each_time() {
+    let mut source = begun(config());
+    send(&mut source, 5);
+    sent(&mut source, Time(0), |_| ());
+    for _ in 0..2 {
+        source.handle(Time(0), &nak(3));
+        assert_eq!(names(&mut source, Time(0)), ["NCF 3", "RDATA 3"]);
+    }
+    // Those that wait already are asked for in vain.
+    source.handle(Time(0), &nak(3));
+    source.handle(Time(0), &nak(3));
+    assert_eq!(names(&mut source, Time(0)), ["NCF 3", "RDATA 3"]);
+    assert_eq!(source.statistics().numbers_eliminated, 1);
+}
+
+#[test]
+fn a_nak_list_is_confirmed_as_a_list_and_all_of_it_repaired() {
+    let mut source = begun(config());
+    send(&mut source, 10);
+    sent(&mut source, Time(0), |_| ());
+    handle_list(&mut source, Time(0), &[2, 4, 5, 9]);
+    assert_eq!(
+        names(&mut source, Time(0)),
+        ["NCF 2+4+5+9", "RDATA 2", "RDATA 4", "RDATA 5", "RDATA 9"]
+    );
+}
+
+#[test]
+fn what_is_not_in_the_window_is_not_confirmed() {
+    let mut source = begun(SourceConfig {
+        window: window(4),
+        ..config()
+    });
+    for _ in 0..8 {
+        send(&mut source, 1);
+        sent(&mut source, Time(0), |_| ());
+    }
+    assert_eq!(source.window(), (Sqn(4), Sqn(7)));
+    handle_list(&mut source, Time(0), &[3, 8, 4]);
+    assert_eq!(names(&mut source, Time(0)), ["NCF 4", "RDATA 4"]);
+    let foreign = Packet {
+        body: Body::Nak(Nak {
+            sqn: Sqn(5),
+            source: GROUP,
+            group: GROUP,
+        }),
+        ..nak(5)
+    };
+    source.handle(Time(0), &foreign);
+    assert!(names(&mut source, Time(0)).is_empty());
+    assert_eq!(source.statistics().foreign_naks, 1);
+}
+
+#[test]
+fn repairs_and_originals_share_the_way() {
+    let mut source = begun(SourceConfig {
+        repairs_per_original: 2,
+        ..config()
+    });
+    send(&mut source, 6);
+    sent(&mut source, Time(0), |_| ());
+    handle_list(&mut source, Time(0), &[0, 1, 2, 3, 4]);
+    send(&mut source, 3);
+    assert_eq!(
+        names(&mut source, Time(0))[1..],
+        [
+            "RDATA 0", "RDATA 1", "ODATA 6", "RDATA 2", "RDATA 3", "ODATA 7", "RDATA 4", "ODATA 8"
+        ]
+    );
+}
+
+#[test]
+fn the_window_is_limited_by_bytes_and_age() {
+    let mut source = begun(SourceConfig {
+        window: WindowLimit {
+            packets: 100,
+            bytes: Some(21),
+            age: Some(Duration::from_millis(50)),
+        },
+        ..config()
+    });
+    send(&mut source, 3);
+    sent(&mut source, Time(0), |_| ());
+    assert_eq!(source.window(), (Sqn(0), Sqn(2)));
+    send(&mut source, 1);
+    sent(&mut source, milliseconds(20), |_| ());
+    assert_eq!(source.window(), (Sqn(1), Sqn(3)));
+    sent(&mut source, milliseconds(50), |_| ());
+    assert_eq!(source.window(), (Sqn(3), Sqn(3)));
+    sent(&mut source, milliseconds(70), |_| ());
+    assert_eq!(source.window(), (Sqn(4), Sqn(3)));
+}
+
+fn fec(group_size: u32, proactive: usize, on_demand: bool) -> ParityConfig {
+    ParityConfig {
+        group_size,
+        proactive,
+        on_demand,
+    }
+}
+
+#[test]
+fn spms_carry_the_parity_parameters() {
+    let config = SourceConfig {
+        parity: Some(fec(16, 0, true)),
+        ..config()
+    };
+    let mut source = Source::new(config, Time(0)).unwrap();
+    let parity = sent(&mut source, Time(0), |packet| packet.options.parity);
+    let parity = parity[0].unwrap();
+    assert_eq!(
+        (parity.group_size, parity.proactive, parity.on_demand),
+        (16, false, true)
+    );
+}
+
+#[test]
+fn parity_is_sent_after_its_group_and_new_parity_on_demand() {
+    let mut source = begun(SourceConfig {
+        parity: Some(fec(4, 1, true)),
+        ..config()
+    });
+    send(&mut source, 6);
+    assert_eq!(
+        names(&mut source, Time(0)),
+        [
+            "ODATA 0",
+            "ODATA 1",
+            "ODATA 2",
+            "ODATA 3",
+            "parity ODATA 0",
+            "ODATA 4",
+            "ODATA 5"
+        ]
+    );
+    // Two of group 0: the number is the group's plus the count less one. Then all four.
+    for (sqn, answer) in [
+        (1, vec!["parity NCF 1", "parity RDATA 1", "parity RDATA 2"]),
+        (
+            3,
+            vec![
+                "parity NCF 3",
+                "parity RDATA 3",
+                "parity RDATA 0",
+                "parity RDATA 1",
+                "parity RDATA 2",
+            ],
+        ),
+    ] {
+        let request = Packet {
+            parity: true,
+            ..nak(sqn)
+        };
+        source.handle(Time(0), &request);
+        assert_eq!(names(&mut source, Time(0)), answer);
+    }
+    // Group 4 is not complete.
+    let request = Packet {
+        parity: true,
+        ..nak(4)
+    };
+    source.handle(Time(0), &request);
+    assert!(names(&mut source, Time(0)).is_empty());
+    assert_eq!(source.statistics().parity_repairs, 6);
+}
+
+#[test]
+fn parity_is_that_of_the_published_vectors() {
+    let mut source = begun(SourceConfig {
+        parity: Some(fec(2, 2, false)),
+        ..config()
+    });
+    for i in 0..2u8 {
+        let data: Vec<u8> = (0..8u8).map(|j| 37 * i + 11 * j + 1).collect();
+        source.send(&data).unwrap();
+    }
+    let payloads = sent(&mut source, Time(0), |packet| packet.payload.to_vec());
+    assert_eq!(payloads[2], 0x4f76_41e8_d3f2_1534u64.to_be_bytes());
+    assert_eq!(payloads[3], 0x9df8_bbab_ccb1_efbau64.to_be_bytes());
+}
+
+#[test]
+fn a_request_for_an_spm_is_answered_at_once_but_not_too_often() {
+    let mut source = begun(SourceConfig {
+        heartbeat_min: Duration::from_secs(1),
+        ..config()
+    });
+    let request = upstream(Body::Spmr);
+    source.handle(milliseconds(100), &request);
+    source.handle(milliseconds(100), &request);
+    assert_eq!(names(&mut source, milliseconds(100)), ["SPM 1"]);
+    source.handle(milliseconds(200), &request);
+    assert!(names(&mut source, milliseconds(200)).is_empty());
+    sent(&mut source, milliseconds(1000), |_| ()); // the heartbeat
+    assert_eq!(names(&mut source, milliseconds(1100)), ["SPM 3"]);
+}
+
+#[test]
+fn packets_of_others_are_ignored() {
+    let mut source = begun(config());
+    send(&mut source, 1);
+    sent(&mut source, Time(0), |_| ());
+    for other in [
+        Packet {
+            gsi: Gsi([0; 6]),
+            ..nak(0)
+        },
+        Packet {
+            destination_port: 1,
+            ..nak(0)
+        },
+        Packet {
+            source_port: 1,
+            ..nak(0)
+        },
+    ] {
+        source.handle(Time(0), &other);
+    }
+    assert!(names(&mut source, Time(0)).is_empty());
+}
+
+#[test]
+fn the_end_is_said_after_all_data_and_repairs_go_on() {
+    let mut source = begun(SourceConfig {
+        linger: Duration::from_millis(100),
+        ..config()
+    });
+    send(&mut source, 2);
+    source.close();
+    assert_eq!(source.send(b""), Err(SendError::Closed));
+    let look = |packet: &Packet<'_>| (name(packet), packet.options.fin);
+    let packets = sent(&mut source, milliseconds(1), look);
+    let expected = [("ODATA 0", false), ("ODATA 1", true), ("SPM 1", true)];
+    assert_eq!(packets, expected.map(|(name, fin)| (name.to_owned(), fin)));
+    source.handle(milliseconds(2), &nak(0));
+    assert_eq!(names(&mut source, milliseconds(2)), ["NCF 0", "RDATA 0"]);
+    assert!(!source.is_finished(milliseconds(100)));
+    assert!(source.is_finished(milliseconds(101)));
+    assert!(names(&mut source, milliseconds(101)).is_empty());
+}
+
+#[test]
+fn a_reset_says_its_reason_and_may_end_repairs() {
+    let mut source = begun(config());
+    send(&mut source, 2);
+    sent(&mut source, Time(0), |_| ());
+    send(&mut source, 1);
+    source.reset(7, true);
+    let look = |packet: &Packet<'_>| (name(packet), packet.options.reset);
+    let reset = Reset {
+        no_repairs: true,
+        code: 7,
+    };
+    assert_eq!(
+        sent(&mut source, Time(0), look),
+        [("SPM 1".to_owned(), Some(reset))]
+    );
+    source.handle(Time(0), &nak(0));
+    assert!(names(&mut source, Time(0)).is_empty());
+}
+
+#[test]
+fn receivers_are_estimated_from_answers() {
+    let mut source = begun(config());
+    assert_eq!(source.receivers(), None);
+    source.poll_receivers(Duration::from_millis(10), 3);
+    let polls = sent(&mut source, Time(0), |packet| match packet.body {
+        Body::Poll(poll) => Some(poll),
+        _ => None,
+    });
+    let poll = polls[0].unwrap();
+    assert_eq!((poll.back_off, poll.mask, poll.path), (10_000, 7, SOURCE));
+    assert_eq!(source.receivers(), Some(0));
+    for sqn in [poll.sqn, poll.sqn, Sqn(77)] {
+        source.handle(Time(0), &upstream(Body::Polr(Polr { sqn, round: 0 })));
+    }
+    assert_eq!(source.receivers(), Some(16), "two answers of one in eight");
+}
+
+#[test]
+fn duplicate_requests_make_receivers_wait_longer() {
+    let mut source = begun(SourceConfig {
+        back_off: Some(BackOffTuning {
+            min: Duration::from_micros(100),
+            max: Duration::from_millis(10),
+            probes: 10,
+        }),
+        ..config()
+    });
+    send(&mut source, 1);
+    sent(&mut source, Time(0), |_| ());
+    source.handle(Time(0), &nak(0));
+    source.handle(Time(0), &nak(0));
+    let told = sent(&mut source, Time(0), |packet| {
+        packet.options.back_off_interval
+    });
+    assert_eq!(told[0].unwrap().interval, 200);
+}
+
+#[test]
+fn contradictions_in_a_configuration_are_found() {
+    let refused = |change: fn(&mut SourceConfig)| {
+        let mut config = config();
+        change(&mut config);
+        Source::new(config, Time(0)).unwrap_err()
+    };
+    assert_eq!(
+        refused(|config| config.max_packet = 100),
+        ConfigError::PacketSize(100)
+    );
+    assert_eq!(
+        refused(|config| config.destination_port = 40_000),
+        ConfigError::SamePort(40_000)
+    );
+    assert_eq!(
+        refused(|config| config.group = SOURCE),
+        ConfigError::NotMulticast(SOURCE)
+    );
+    assert!(matches!(
+        refused(|config| config.address = "::1".parse().unwrap()),
+        ConfigError::Families { .. }
+    ));
+    assert!(matches!(
+        refused(|config| config.parity = Some(fec(8, 248, false))),
+        ConfigError::Parity { .. }
+    ));
+    assert!(matches!(
+        refused(|config| config.window.packets = 0),
+        ConfigError::Window { .. }
+    ));
+    assert!(matches!(
+        refused(|config| config.rate = Some(Rate {
+            bytes_per_second: 0,
+            burst: 0
+        })),
+        ConfigError::Rate
+    ));
+}
+
+#[test]
+fn a_message_longer_than_the_window_is_refused() {
+    let mut source = begun(SourceConfig {
+        window: window(4),
+        ..config()
+    });
+    assert_eq!(
+        source.send(&[0; 6_000]),
+        Err(SendError::TooLong {
+            packets: 5,
+            most: 4
+        })
+    );
+    assert!(source.send(&[0; 4 * 1424]).is_ok());
+}

@@ -1,0 +1,15 @@
+//! Any bytes as a PGM packet: what is read is written and read again alike.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pgm::wire::{Dialect, Packet};
+
+fuzz_target!(|data: &[u8]| {
+    for dialect in [Dialect::Rfc3208, Dialect::OpenPgm] {
+        if let Ok(packet) = Packet::parse(data, dialect) {
+            let mut written = Vec::new();
+            packet.write(dialect, &mut written);
+            assert_eq!(Packet::parse(&written, dialect), Ok(packet));
+        }
+    }
+});
