@@ -14,6 +14,7 @@ use manifest::Manifest;
 use source::{code_only, first_comment, has_word, words_after};
 
 /// One text file of the repository.
+#[derive(Clone)]
 struct File {
     /// Path from the repository's root, with `/` between its parts.
     path: String,
@@ -143,10 +144,21 @@ fn names_say_something(files: &[File]) -> Vec<String> {
     faults
 }
 
+/// A crate has the workspace's lints: by inheriting them or, if it must call the system, by repeating
+/// them all with unsafe code denied, which single files may allow, instead of forbidden.
 fn manifests_inherit_lints(files: &[File]) -> Vec<String> {
+    let root = files.iter().find(|file| file.path == "Cargo.toml");
+    let mut wanted = root.map_or(vec![], |root| Manifest::parse(&root.text).lints);
+    for (_, lint) in &mut wanted {
+        *lint = lint.replace("unsafe_code = \"forbid\"", "unsafe_code = \"deny\"");
+    }
+    let repeats = |manifest: &Manifest| !wanted.is_empty() && manifest.lints == wanted;
     crates(files)
-        .filter(|(_, _, manifest)| !manifest.inherits_lints)
-        .map(|(_, file, _)| file.fault(0, "lacks `[lints] workspace = true`"))
+        .filter(|(_, _, manifest)| !manifest.inherits_lints && !repeats(manifest))
+        .map(|(_, file, _)| {
+            let what = "lacks `[lints] workspace = true`, or all lints of the workspace";
+            file.fault(0, what)
+        })
         .collect()
 }
 
@@ -184,7 +196,7 @@ fn only_sql_knows_datafusion(files: &[File]) -> Vec<String> {
 
 /// The lower rooms know only what is below them, and nothing knows the program.
 fn arrows_point_one_way(files: &[File]) -> Vec<String> {
-    const BELOW: [(&str, &[&str]); 8] = [
+    const BELOW: [(&str, &[&str]); 9] = [
         ("etl", &[]),
         ("views", &[]),
         ("sim", &["etl"]),
@@ -192,6 +204,7 @@ fn arrows_point_one_way(files: &[File]) -> Vec<String> {
         ("events", &["etl"]),
         ("tables", &["etl", "events"]),
         ("sql", &["events", "tables"]),
+        ("measure", &["ioring", "tables", "views"]),
         ("explore", &["events", "tables", "views"]),
     ];
     const TOP: [&str; 2] = ["app", "xtask"];
@@ -341,7 +354,31 @@ mod tests {
         let elsewhere = file("fuzz/Cargo.toml", "[package]\nname = \"fuzz\"\n");
         assert_eq!(
             manifests_inherit_lints(&[manifest("etl", ""), lax, elsewhere]),
-            ["crates/sim/Cargo.toml:1: lacks `[lints] workspace = true`"]
+            [
+                "crates/sim/Cargo.toml:1: lacks `[lints] workspace = true`, or all lints of the workspace"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_crate_that_calls_the_system_repeats_all_other_lints() {
+        let root = file(
+            "Cargo.toml",
+            "[workspace.lints.rust]\nunsafe_code = \"forbid\"\nmissing_docs = \"warn\"\n",
+        );
+        let own = |lints: &str| {
+            let text = format!("[package]\nname = \"io\"\n[lints.rust]\n{lints}");
+            file("crates/io/Cargo.toml", &text)
+        };
+        let faults = |lints| manifests_inherit_lints(&[root.clone(), own(lints)]).len();
+        assert_eq!(
+            faults("unsafe_code = \"deny\"\nmissing_docs = \"warn\"\n"),
+            0
+        );
+        assert_eq!(faults("unsafe_code = \"deny\"\n"), 1);
+        assert_eq!(
+            faults("unsafe_code = \"allow\"\nmissing_docs = \"warn\"\n"),
+            1
         );
     }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use arrow_schema::DataType;
 
-use crate::Table;
+use crate::{LatencySamples, Table, TableSchema};
 
 const INTRODUCTION: &str = "\
 # Tables
@@ -19,14 +19,27 @@ Tables of events come in one batch per CPU, each sorted by time; those of proces
 images in one batch.
 ";
 
+const PROBES: &str = "
+# Measured, not traced
+
+`laglab measure` fills this table; no trace has it.
+";
+
 /// The documentation of all tables, as Markdown.
 pub fn reference() -> String {
     let mut text = INTRODUCTION.to_owned();
-    for table in Table::ALL {
-        let schema = table.schema();
+    let of_traces = Table::ALL.iter().map(|table| table.schema());
+    describe(&mut text, of_traces);
+    text += PROBES;
+    describe(&mut text, [LatencySamples::schema()]);
+    text
+}
+
+fn describe(text: &mut String, tables: impl IntoIterator<Item = TableSchema>) {
+    for schema in tables {
         let _ = write!(text, "\n## {}\n\n{}\n\n", schema.name, schema.prose);
         let _ = writeln!(text, "Sorted by `{}`.\n", schema.sorted_by);
-        text += "| Column | Type | Unit | Meaning | Source | WPA |\n|---|---|---|---|---|---|\n";
+        *text += "| Column | Type | Unit | Meaning | Source | WPA |\n|---|---|---|---|---|---|\n";
         for column in &schema.columns {
             let _ = writeln!(
                 text,
@@ -41,7 +54,6 @@ pub fn reference() -> String {
             );
         }
     }
-    text
 }
 
 /// A type as people say it: a dictionary of text is text.

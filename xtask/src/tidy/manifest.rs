@@ -9,6 +9,8 @@ pub(super) struct Manifest {
     pub(super) dependencies: Vec<Dependency>,
     /// Whether it has the workspace's lints.
     pub(super) inherits_lints: bool,
+    /// The lints that it, or as the workspace's root the workspace, declares: section and line.
+    pub(super) lints: Vec<(String, String)>,
 }
 
 /// One dependency of a crate.
@@ -44,6 +46,10 @@ impl Manifest {
                 continue;
             };
             let (key, value) = (key.trim(), value.trim());
+            let lints = section.strip_prefix("workspace.").unwrap_or(section);
+            if lints.starts_with("lints.") && !content.starts_with('#') {
+                manifest.lints.push((lints.to_owned(), content.to_owned()));
+            }
             match (section, key) {
                 ("package", "name") => manifest.name = unquoted(value).to_owned(),
                 ("lints", "workspace") => manifest.inherits_lints = value == "true",
@@ -171,5 +177,14 @@ workspace = true
         assert_eq!(manifest.dependencies, []);
         assert_eq!(manifest.name, "");
         assert!(!manifest.inherits_lints);
+    }
+
+    #[test]
+    fn lints_are_read_of_a_crate_and_of_the_workspace() {
+        let crates = Manifest::parse("[lints.rust]\n# why\nunsafe_code = \"deny\"\n");
+        let workspace = Manifest::parse("[workspace.lints.rust]\nunsafe_code = \"deny\"\n");
+        let lint = ("lints.rust".to_owned(), "unsafe_code = \"deny\"".to_owned());
+        assert_eq!(crates.lints, [lint]);
+        assert_eq!(crates.lints, workspace.lints);
     }
 }

@@ -1,0 +1,52 @@
+//! What Linux says of the machine.
+
+use rustix::time::{ClockId, clock_getres};
+
+use super::{Machine, Virtualised};
+
+pub(super) fn describe() -> Machine {
+    let release = rustix::system::uname();
+    Machine {
+        cpu: cpu(),
+        kernel: Some(format!("Linux {}", release.release().to_string_lossy())),
+        is_real_time: is_real_time(&release.version().to_string_lossy()),
+        virtualised: Virtualised::NotSaid,
+        load: text("/proc/loadavg")
+            .as_deref()
+            .and_then(|text| text.split_whitespace().next()?.parse().ok()),
+        clock_source: text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        hz: hz(),
+        ..Machine::default()
+    }
+}
+
+fn text(path: &str) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn cpu() -> Option<String> {
+    let text = text("/proc/cpuinfo")?;
+    let named = text.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == "model name").then(|| value.trim().to_owned())
+    });
+    named.filter(|name| !name.is_empty())
+}
+
+/// `/sys/kernel/realtime` is there with PREEMPT_RT only; the version's text says it too.
+fn is_real_time(version: &str) -> Option<bool> {
+    match text("/sys/kernel/realtime") {
+        Some(says) => Some(says == "1"),
+        None => Some(version.contains("PREEMPT_RT")),
+    }
+}
+
+/// The coarse clock moves with the kernel's tick, and so its resolution is the tick's length.
+fn hz() -> Option<u32> {
+    let tick = clock_getres(ClockId::MonotonicCoarse);
+    let ns = tick.tv_sec * 1_000_000_000 + tick.tv_nsec;
+    let hz = (ns > 0).then(|| (1e9 / ns as f64).round() as u32);
+    hz.filter(|hz| (1..=10_000).contains(hz))
+}

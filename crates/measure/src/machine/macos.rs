@@ -1,0 +1,17 @@
+//! What macOS says of the machine.
+
+use super::Machine;
+
+pub(super) fn describe() -> Machine {
+    let system = rustix::system::uname();
+    Machine {
+        kernel: Some(format!(
+            "{} {}",
+            system.sysname().to_string_lossy(),
+            system.release().to_string_lossy()
+        )),
+        cpu: Some(system.machine().to_string_lossy().into_owned()),
+        is_real_time: Some(false),
+        ..Machine::default()
+    }
+}

@@ -1,0 +1,147 @@
+//! Samples, and the table they become.
+
+use tables::{LatencySamples, Probe, SampleOutcome};
+
+use crate::{Lateness, Percentiles};
+
+/// One sample. Times are nanoseconds since the measurement's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// When it began.
+    pub start_ns: i64,
+    /// When it should have begun.
+    pub intended_start_ns: i64,
+    /// How late or long it was; unknown if it never ended or the clock went back.
+    pub latency_ns: Option<i64>,
+    /// How it ended.
+    pub outcome: SampleOutcome,
+}
+
+impl Sample {
+    /// An operation that began at `start_ns` and ended at `end_ns`; its latency is how long it took.
+    /// If the clock went back meanwhile, it says so.
+    pub fn timed(intended_start_ns: i64, start_ns: i64, end_ns: i64) -> Sample {
+        let (latency_ns, outcome) = match end_ns.checked_sub(start_ns) {
+            Some(ns @ 0..) => (Some(ns), SampleOutcome::Done),
+            _ => (None, SampleOutcome::ClockWentBack),
+        };
+        Sample {
+            start_ns,
+            intended_start_ns,
+            latency_ns,
+            outcome,
+        }
+    }
+
+    /// An operation without an end.
+    pub fn without_end(intended_start_ns: i64, start_ns: i64, outcome: SampleOutcome) -> Sample {
+        Sample {
+            start_ns,
+            intended_start_ns,
+            latency_ns: None,
+            outcome,
+        }
+    }
+}
+
+/// The samples of one run: of one method under one setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Series {
+    /// What was probed.
+    pub probe: Probe,
+    /// How.
+    pub method: String,
+    /// Under what, in words.
+    pub setting: String,
+    /// The part of the operation, where a probe times several.
+    pub phase: Option<String>,
+    /// Number of the run, from 0.
+    pub run: u32,
+    /// How long it was to sleep.
+    pub requested_ns: Option<i64>,
+    /// Bytes read, written or sent by a sample.
+    pub size_bytes: Option<u64>,
+    /// The samples, in order.
+    pub samples: Vec<Sample>,
+    /// How well the pacing was kept.
+    pub lateness: Lateness,
+}
+
+impl Series {
+    /// No samples yet.
+    pub fn new(probe: Probe, method: &str, setting: &str, run: u32) -> Series {
+        Series {
+            probe,
+            method: method.to_owned(),
+            setting: setting.to_owned(),
+            phase: None,
+            run,
+            requested_ns: None,
+            size_bytes: None,
+            samples: Vec::new(),
+            lateness: Lateness::default(),
+        }
+    }
+
+    /// How its latencies are spread.
+    pub fn percentiles(&self) -> Percentiles {
+        self.samples.iter().collect()
+    }
+}
+
+/// The table of the samples of all series, in order of their start.
+pub(crate) fn table<'s>(series: impl Iterator<Item = &'s Series>) -> LatencySamples {
+    let mut rows: Vec<(&Series, u64, &Sample)> = series
+        .flat_map(|series| (0..).zip(&series.samples).map(move |(n, s)| (series, n, s)))
+        .collect();
+    rows.sort_by_key(|(_, _, sample)| sample.start_ns);
+    let mut table = LatencySamples::default();
+    for (series, sequence, sample) in rows {
+        table.start_ns.push(sample.start_ns);
+        table.intended_start_ns.push(sample.intended_start_ns);
+        table.latency_ns.push(sample.latency_ns);
+        table.probe.0.push(series.probe);
+        table.method.push(Some(&series.method));
+        table.setting.push(Some(&series.setting));
+        table.phase.push(series.phase.as_deref());
+        table.run.push(series.run);
+        table.sequence.push(sequence);
+        table.requested_ns.push(series.requested_ns);
+        table.size_bytes.push(series.size_bytes);
+        table.outcome.0.push(sample.outcome);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_goes_back_gives_no_latency() {
+        assert_eq!(Sample::timed(0, 5, 9).latency_ns, Some(4));
+        let back = Sample::timed(0, 9, 5);
+        assert_eq!(
+            (back.latency_ns, back.outcome),
+            (None, SampleOutcome::ClockWentBack)
+        );
+    }
+
+    #[test]
+    fn rows_are_in_order_of_their_start() {
+        let mut first = Series::new(Probe::Sleep, "nanosleep", "usual", 0);
+        first.requested_ns = Some(1_000);
+        first.samples = vec![Sample::timed(0, 1, 2), Sample::timed(20, 21, 25)];
+        let mut second = Series::new(Probe::Sleep, "timerfd", "usual", 0);
+        second.samples = vec![Sample::without_end(10, 11, SampleOutcome::Lost)];
+        let table = table([first, second].iter());
+        assert_eq!(table.start_ns, [1, 11, 21]);
+        assert_eq!(table.sequence, [0, 0, 1]);
+        let latencies: Vec<_> = table.latency_ns.iter().collect();
+        assert_eq!(latencies, [Some(1), None, Some(4)]);
+        assert_eq!(table.method.get(1), Some("timerfd"));
+        let batch = table.into_batch();
+        assert_eq!(batch.num_rows(), 3);
+        assert_eq!(batch.num_columns(), LatencySamples::schema().columns.len());
+    }
+}
