@@ -25,6 +25,7 @@ mod clock;
 mod compare;
 #[cfg(target_arch = "x86_64")]
 mod cpu;
+mod files;
 mod machine;
 mod measurement;
 mod pacing;
@@ -36,6 +37,10 @@ mod spin;
 
 pub use clock::{Clock, ClockError, ClockFacts, ClockSource, Now};
 pub use compare::{Comparison, Incomparable, Interval, Verdict, compare};
+pub use files::{
+    CHUNK, CacheState, FileSet, FilesError, FilesMeasured, FilesProbe, Method, Phase, Sizes,
+    UringMode,
+};
 pub use machine::{Machine, Virtualised};
 pub use measurement::{Group, Measurement, SettingGrants, Unavailable};
 pub use pacing::{Lateness, Pacing, Slot};
