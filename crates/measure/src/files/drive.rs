@@ -8,7 +8,7 @@ use super::chunks::{self, Chunk};
 use super::method::{Conditions, Run};
 use super::opening::{Access, open_all};
 use super::sums::Sums;
-use super::watch::{Times, Watch};
+use super::watch::{ReadTime, Times, Watch};
 
 /// Reads that may be under way at once, each in a slot of its own.
 pub(super) trait ReadQueue {
@@ -41,12 +41,13 @@ pub(super) fn run<Q: ReadQueue>(
     let files = open_all(conditions.set, access, conditions.cache)?;
     times.open_ns = watch.lap();
     let mut queue = make(files)?;
+    let mut reads = Vec::with_capacity(chunks::of_set(conditions.set).count());
     times.set_up_ns = watch.lap();
 
     let path = |chunk: Chunk| &conditions.set.files()[chunk.file].path;
     let mut sums = Sums::new(conditions.set.count());
     let mut chunks = chunks::of_set(conditions.set);
-    let mut under_way: Vec<Option<Chunk>> = vec![None; queue.slots()];
+    let mut under_way: Vec<Option<(Chunk, i64)>> = vec![None; queue.slots()];
     let mut free: Vec<usize> = (0..queue.slots()).rev().collect();
     let mut again: Vec<Chunk> = Vec::new();
     let mut done: Vec<Done> = Vec::new();
@@ -58,7 +59,8 @@ pub(super) fn run<Q: ReadQueue>(
             queue
                 .queue(slot, chunk.file, chunk.offset)
                 .map_err(FilesError::of(path(chunk), "read"))?;
-            under_way[slot] = Some(chunk);
+            // What is queued now is asked for together, when the queue is next waited for.
+            under_way[slot] = Some((chunk, watch.last_ns()));
             free.pop();
         }
         let count = under_way.len() - free.len();
@@ -72,10 +74,12 @@ pub(super) fn run<Q: ReadQueue>(
                 source,
             })?;
         times.read_ns += watch.lap();
+        let end_ns = watch.last_ns();
         for (slot, result) in done.drain(..) {
-            let Some(chunk) = under_way[slot].take() else {
+            let Some((chunk, start_ns)) = under_way[slot].take() else {
                 continue;
             };
+            reads.push(ReadTime { start_ns, end_ns });
             free.push(slot);
             let failed = || FilesError::of(path(chunk), "read");
             let length = result.map_err(failed())?;
@@ -86,5 +90,5 @@ pub(super) fn run<Q: ReadQueue>(
         times.sum_ns += watch.lap();
     }
     times.read_ns += watch.lap();
-    Ok(Run { times, sums })
+    Ok(Run { times, sums, reads })
 }

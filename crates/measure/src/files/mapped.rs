@@ -10,7 +10,7 @@ use memmap2::MmapOptions;
 use super::method::{Conditions, Run};
 use super::opening::{Access, open_all};
 use super::sums::Sums;
-use super::watch::{Times, Watch};
+use super::watch::{ReadTime, Times, Watch};
 use super::{CacheState, FilesError};
 
 /// Maps one file after the other, its content with it where the system can (`MAP_POPULATE`), and
@@ -26,6 +26,7 @@ pub(super) fn run(conditions: &Conditions<'_>) -> Result<Run, FilesError> {
     let files = open_all(conditions.set, Access::Synchronous, conditions.cache)?;
     times.open_ns = watch.lap();
     let mut sums = Sums::new(conditions.set.count());
+    let mut reads = Vec::with_capacity(files.len());
     let named = conditions.set.files().iter();
     for (number, (open, file)) in files.iter().zip(named).enumerate() {
         if file.size == 0 {
@@ -35,11 +36,14 @@ pub(super) fn run(conditions: &Conditions<'_>) -> Result<Run, FilesError> {
         // cannot be seen to.
         let mapped = unsafe { MmapOptions::new().populate().map(open) }
             .map_err(FilesError::of(&file.path, "mapped"))?;
+        let start_ns = watch.last_ns();
         times.read_ns += watch.lap();
+        let end_ns = watch.last_ns();
+        reads.push(ReadTime { start_ns, end_ns });
         sums.add(number, &mapped);
         times.sum_ns += watch.lap();
         drop(mapped);
         times.read_ns += watch.lap();
     }
-    Ok(Run { times, sums })
+    Ok(Run { times, sums, reads })
 }

@@ -9,7 +9,7 @@ use super::drive;
 use super::opening::Access;
 use super::ring::RingQueue;
 use super::sums::Sums;
-use super::watch::Times;
+use super::watch::{ReadTime, Times};
 use super::{CacheState, FileSet, FilesError, positional};
 use crate::Clock;
 
@@ -231,4 +231,6 @@ pub(super) struct Conditions<'c> {
 pub(super) struct Run {
     pub(super) times: Times,
     pub(super) sums: Sums,
+    /// Every read, in the order they were seen to be complete (of several threads, by thread).
+    pub(super) reads: Vec<ReadTime>,
 }

@@ -12,7 +12,7 @@ use ioring::Buffer;
 use super::method::{Conditions, Run};
 use super::opening::{Access, open_all};
 use super::sums::Sums;
-use super::watch::{Times, Watch};
+use super::watch::{ReadTime, Times, Watch};
 use super::{CHUNK, FileSet, FilesError, chunks};
 
 /// Reads all files, `threads` of them at a time.
@@ -30,19 +30,15 @@ pub(super) fn run(conditions: &Conditions<'_>, threads: usize) -> Result<Run, Fi
         next: &AtomicUsize::new(0),
     };
     if threads == 1 {
-        let buffer = Buffer::new(CHUNK);
+        let memory = reader.memory(1);
         times.set_up_ns = watch.lap();
-        let (sums, spent) = reader.read(buffer)?;
-        return Ok(Run {
-            times: Times {
-                open_ns: times.open_ns,
-                set_up_ns: times.set_up_ns,
-                ..spent
-            },
-            sums,
-        });
+        let mut run = reader.read(memory)?;
+        run.times.open_ns = times.open_ns;
+        run.times.set_up_ns = times.set_up_ns;
+        return Ok(run);
     }
     let mut sums = Sums::new(set.count());
+    let mut reads = Vec::new();
     let mut sum_ns = 0;
     // Held until all threads are there, so that starting them is not part of reading.
     let start = RwLock::new(());
@@ -50,10 +46,10 @@ pub(super) fn run(conditions: &Conditions<'_>, threads: usize) -> Result<Run, Fi
     thread::scope(|scope| {
         let (reader, start) = (&reader, &start);
         let begin = |_| {
-            let buffer = Buffer::new(CHUNK);
+            let memory = reader.memory(threads);
             let work = move || {
                 drop(start.read());
-                reader.read(buffer)
+                reader.read(memory)
             };
             thread::Builder::new()
                 .spawn_scoped(scope, work)
@@ -63,19 +59,21 @@ pub(super) fn run(conditions: &Conditions<'_>, threads: usize) -> Result<Run, Fi
         times.set_up_ns = watch.lap();
         drop(hold);
         for worker in workers? {
-            let (of_worker, spent) = match worker.join() {
+            let of_worker = match worker.join() {
                 Ok(read) => read?,
                 Err(panic) => std::panic::resume_unwind(panic),
             };
-            sums.merge(&of_worker);
-            sum_ns += spent.sum_ns;
+            sums.merge(&of_worker.sums);
+            sum_ns += of_worker.times.sum_ns;
+            reads.push(of_worker.reads);
         }
         Ok(())
     })?;
     // Threads sum side by side; of the time that passed, each one's share is their mean.
     times.sum_ns = sum_ns / threads as i64;
     times.read_ns = watch.lap() - times.sum_ns;
-    Ok(Run { times, sums })
+    let reads = reads.concat();
+    Ok(Run { times, sums, reads })
 }
 
 /// What threads that read share.
@@ -86,9 +84,28 @@ struct Reader<'r> {
     next: &'r AtomicUsize,
 }
 
+/// What one thread reads into and writes down.
+struct Memory {
+    buffer: Buffer,
+    reads: Vec<ReadTime>,
+}
+
 impl Reader<'_> {
-    /// Reads files until none is left; how long reading and summing took.
-    fn read(&self, mut buffer: Buffer) -> Result<(Sums, Times), FilesError> {
+    /// For one of so many threads.
+    fn memory(&self, threads: usize) -> Memory {
+        let reads = chunks::of_set(self.conditions.set).count();
+        Memory {
+            buffer: Buffer::new(CHUNK),
+            reads: Vec::with_capacity(reads.div_ceil(threads)),
+        }
+    }
+
+    /// Reads files until none is left.
+    fn read(&self, memory: Memory) -> Result<Run, FilesError> {
+        let Memory {
+            mut buffer,
+            mut reads,
+        } = memory;
         let set = self.conditions.set;
         let mut sums = Sums::new(set.count());
         let mut times = Times::default();
@@ -97,14 +114,17 @@ impl Reader<'_> {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let (Some(open), Some(file)) = (self.files.get(number), set.files().get(number)) else {
                 times.read_ns += watch.lap();
-                return Ok((sums, times));
+                return Ok(Run { times, sums, reads });
             };
             for chunk in chunks::of_file(number, file.size) {
                 let mut rest = Some(chunk);
                 while let Some(chunk) = rest {
+                    let start_ns = watch.last_ns();
                     let length = read_at(open, &mut buffer, chunk.offset)
                         .map_err(FilesError::of(&file.path, "read"))?;
                     times.read_ns += watch.lap();
+                    let end_ns = watch.last_ns();
+                    reads.push(ReadTime { start_ns, end_ns });
                     sums.add(number, &buffer[..length]);
                     times.sum_ns += watch.lap();
                     rest = chunk.after(length);

@@ -8,6 +8,7 @@ use super::method::Conditions;
 use super::opening;
 use super::positional::read_all;
 use super::sums::Sums;
+use super::watch::ReadTime;
 use super::{CacheState, FileSet, FilesError, Method, Phase};
 use crate::{
     Clock, ClockFacts, End, Grant, Machine, Measurement, Now, Plan, Sample, Scheduling, Series,
@@ -200,16 +201,24 @@ impl Rounds<'_> {
         let from_device = before.zip(bytes_from_device());
         self.from_device
             .extend(from_device.and_then(|(before, after)| after.checked_sub(before)));
-        for phase in Phase::ALL {
-            let setting = self.probe.setting(self.cache);
+        let setting = self.probe.setting(self.cache);
+        let series = |phase: Phase| {
             let mut series = Series::new(Probe::Files, method.name(), &setting, run);
             series.phase = Some(phase.name().to_owned());
+            series
+        };
+        for phase in Phase::PARTS {
+            let mut series = series(phase);
             series.size_bytes = Some(set.bytes());
-            let end_ns = start_ns + done.times.of(phase);
-            series.samples = vec![Sample::timed(start_ns, start_ns, end_ns)];
+            let took_ns = done.times.of(phase).unwrap_or(0);
+            series.samples = vec![Sample::timed(start_ns, start_ns, start_ns + took_ns)];
             self.series.push(series);
         }
-        Ok(Some(done.times.of(Phase::Total) as f64))
+        let mut each = series(Phase::EachRead);
+        let sample = |read: &ReadTime| Sample::timed(read.start_ns, read.start_ns, read.end_ns);
+        each.samples = done.reads.iter().map(sample).collect();
+        self.series.push(each);
+        Ok(done.times.of(Phase::Total).map(|ns| ns as f64))
     }
 
     /// Whether the cache was as it was called.

@@ -13,13 +13,16 @@ pub enum Phase {
     Read,
     /// Adding up the bytes.
     Sum,
-    /// All of them together.
+    /// All of these together.
     Total,
+    /// Not a part of its own: every single read, from when it was asked for until it was seen to be
+    /// complete. In a queue that is also the time it waited for others.
+    EachRead,
 }
 
 impl Phase {
-    /// All of them, in the order they are shown.
-    pub const ALL: [Phase; 5] = [
+    /// The parts and their total, in the order they are shown: one sample a run.
+    pub const PARTS: [Phase; 5] = [
         Phase::Open,
         Phase::SetUp,
         Phase::Read,
@@ -35,6 +38,7 @@ impl Phase {
             Phase::Read => "read",
             Phase::Sum => "sum",
             Phase::Total => "total",
+            Phase::EachRead => "each read",
         }
     }
 }
@@ -49,15 +53,24 @@ pub(super) struct Times {
 }
 
 impl Times {
-    pub(super) fn of(&self, phase: Phase) -> i64 {
+    /// How long one of [`Phase::PARTS`] took; none of what is no part.
+    pub(super) fn of(&self, phase: Phase) -> Option<i64> {
         match phase {
-            Phase::Open => self.open_ns,
-            Phase::SetUp => self.set_up_ns,
-            Phase::Read => self.read_ns,
-            Phase::Sum => self.sum_ns,
-            Phase::Total => self.open_ns + self.set_up_ns + self.read_ns + self.sum_ns,
+            Phase::Open => Some(self.open_ns),
+            Phase::SetUp => Some(self.set_up_ns),
+            Phase::Read => Some(self.read_ns),
+            Phase::Sum => Some(self.sum_ns),
+            Phase::Total => Some(self.open_ns + self.set_up_ns + self.read_ns + self.sum_ns),
+            Phase::EachRead => None,
         }
     }
+}
+
+/// When a read was asked for and when it was seen to be complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ReadTime {
+    pub(super) start_ns: i64,
+    pub(super) end_ns: i64,
 }
 
 /// Gives the time since it was last asked.
@@ -73,6 +86,11 @@ impl<'c> Watch<'c> {
             clock,
             last_ns: clock.now_ns(),
         }
+    }
+
+    /// When it was started or last asked, by its clock.
+    pub(super) fn last_ns(&self) -> i64 {
+        self.last_ns
     }
 
     /// Nanoseconds since it was started or last asked.
