@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use measure::{
-    CacheState, Clock, End, FileSet, FilesError, FilesMeasured, FilesProbe, Method, Phase, Plan,
-    Scheduling, Sizes,
+    CacheState, Clock, End, FileSet, FileSizes, FilesError, FilesMeasured, FilesMethod, FilesPhase,
+    FilesProbe, Plan, Scheduling,
 };
 
 const TWO_ROUNDS: Plan = Plan {
@@ -19,11 +19,11 @@ const TWO_ROUNDS: Plan = Plan {
     precision: None,
 };
 
-/// Sizes around those of a chunk, and none.
+/// FileSizes around those of a chunk, and none.
 const ODD_SIZES: [usize; 7] = [0, 1, 4096, 65_535, 65_536, 65_537, 200_000];
 
 /// The parts' and that of each read.
-const SERIES_OF_A_RUN: usize = Phase::PARTS.len() + 1;
+const SERIES_OF_A_RUN: usize = FilesPhase::PARTS.len() + 1;
 
 /// A folder with files of odd sizes in it and in a folder in it, and their paths.
 fn odd_files() -> (tempfile::TempDir, Vec<PathBuf>) {
@@ -46,7 +46,7 @@ fn odd_files() -> (tempfile::TempDir, Vec<PathBuf>) {
 fn probe(folder: &Path, caches: &[CacheState]) -> FilesProbe {
     FilesProbe {
         set: FileSet::of_folder(folder, 4_000).expect("it has files"),
-        methods: Method::all().collect(),
+        methods: FilesMethod::all().collect(),
         caches: caches.to_vec(),
         plan: TWO_ROUNDS,
         scheduling: Scheduling::default(),
@@ -96,14 +96,14 @@ fn every_method_reads_all_that_an_ordinary_read_does() {
     for missing in &measurement.unavailable {
         eprintln!("left out: {}: {}", missing.method, missing.why);
     }
-    for method in Method::all() {
+    for method in FilesMethod::all() {
         let series = measurement.series.iter();
         let warm: Vec<_> = series
             .filter(|series| series.method == method.name() && series.setting == "warm")
             .collect();
         // What a kernel or container forbids of io_uring must be said, and may be missing.
         let unavailable = measurement.unavailable.iter();
-        let is_forbidden = matches!(method, Method::Uring { .. })
+        let is_forbidden = matches!(method, FilesMethod::Uring { .. })
             && unavailable
                 .map(|it| &it.method)
                 .any(|it| it == method.name());
@@ -131,7 +131,9 @@ fn phases_add_up_and_carry_the_size() {
     let size: usize = ODD_SIZES.iter().sum();
     for of_run in measurement.series.chunks(SERIES_OF_A_RUN) {
         let latency = |series: &measure::Series| series.samples[0].latency_ns.expect("timed");
-        let (total, parts) = of_run[..Phase::PARTS.len()].split_last().expect("parts");
+        let (total, parts) = of_run[..FilesPhase::PARTS.len()]
+            .split_last()
+            .expect("parts");
         assert_eq!(parts.iter().map(latency).sum::<i64>(), latency(total));
         assert!(
             latency(&parts[0]) > 0 && latency(&parts[2]) > 0,
@@ -203,7 +205,7 @@ fn stopping_keeps_what_was_measured() {
 fn a_set_that_was_made_is_measured_and_removed() {
     let folder = tempfile::tempdir().expect("a folder");
     let inner = folder.path().join("set");
-    let set = FileSet::make(&inner, 100, Sizes::Small, 42, &|| false).expect("made");
+    let set = FileSet::make(&inner, 100, FileSizes::Small, 42, &|| false).expect("made");
     assert_eq!((set.count(), set.bytes()), (100, 409_600));
     let mut probe = probe(&inner, &[CacheState::Warm]);
     probe.methods.truncate(1);
@@ -230,7 +232,7 @@ fn a_disk_that_is_full_is_told_and_left_as_it_was() {
         return;
     }
     let inner = folder.path().join("set");
-    let result = FileSet::make(&inner, 1_000, Sizes::Small, 1, &|| false);
+    let result = FileSet::make(&inner, 1_000, FileSizes::Small, 1, &|| false);
     let is_left = inner.exists();
     let unmount = Command::new("umount").arg(folder.path()).status();
     assert!(unmount.is_ok_and(|status| status.success()));

@@ -15,7 +15,7 @@ use crate::Clock;
 
 /// A way to read files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum FilesMethod {
     /// One call per piece that returns when it is done (`pread`, `ReadFile`), in so many threads.
     Positional {
         /// How many files are read at a time.
@@ -82,18 +82,18 @@ impl UringMode {
     }
 }
 
-const fn threads(threads: u32) -> Method {
-    Method::Positional { threads }
+const fn threads(threads: u32) -> FilesMethod {
+    FilesMethod::Positional { threads }
 }
 
 #[cfg(target_os = "linux")]
-const fn uring(depth: u32, batch: u32, mode: UringMode) -> Method {
-    Method::Uring { depth, batch, mode }
+const fn uring(depth: u32, batch: u32, mode: UringMode) -> FilesMethod {
+    FilesMethod::Uring { depth, batch, mode }
 }
 
 #[cfg(windows)]
-const fn io_ring(interface: Interface, registered: bool) -> Method {
-    Method::IoRing {
+const fn io_ring(interface: Interface, registered: bool) -> FilesMethod {
+    FilesMethod::IoRing {
         interface,
         depth: 128,
         batch: 32,
@@ -103,12 +103,12 @@ const fn io_ring(interface: Interface, registered: bool) -> Method {
 
 /// The methods of each system and their names, the one that the others are compared to first.
 #[cfg(not(windows))]
-const METHODS: &[(&str, Method)] = &[
+const METHODS: &[(&str, FilesMethod)] = &[
     ("pread", threads(1)),
     ("pread-2", threads(2)),
     ("pread-8", threads(8)),
     ("pread-32", threads(32)),
-    ("mmap", Method::Mapped),
+    ("mmap", FilesMethod::Mapped),
     #[cfg(target_os = "linux")]
     ("io_uring-1", uring(1, 1, UringMode::Plain)),
     #[cfg(target_os = "linux")]
@@ -125,22 +125,22 @@ const METHODS: &[(&str, Method)] = &[
     ("io_uring-polled", uring(128, 32, UringMode::Polled)),
 ];
 #[cfg(windows)]
-const METHODS: &[(&str, Method)] = &[
+const METHODS: &[(&str, FilesMethod)] = &[
     ("ReadFile", threads(1)),
     ("ReadFile-2", threads(2)),
     ("ReadFile-8", threads(8)),
     ("ReadFile-32", threads(32)),
-    ("ReadFileEx", Method::ReadFileEx { depth: 128 }),
-    ("IOCP", Method::CompletionPort { depth: 128 }),
+    ("ReadFileEx", FilesMethod::ReadFileEx { depth: 128 }),
+    ("IOCP", FilesMethod::CompletionPort { depth: 128 }),
     ("ioring", io_ring(Interface::KernelBase, false)),
     ("ioring-registered", io_ring(Interface::KernelBase, true)),
     ("ioring-nt", io_ring(Interface::Nt, false)),
     ("ioring-nt-registered", io_ring(Interface::Nt, true)),
 ];
 
-impl Method {
+impl FilesMethod {
     /// The methods of this system, the one that the others are compared to first.
-    pub fn all() -> impl Iterator<Item = Method> {
+    pub fn all() -> impl Iterator<Item = FilesMethod> {
         METHODS.iter().map(|(_, method)| *method)
     }
 
@@ -153,31 +153,33 @@ impl Method {
     /// Whether it is safe to use on files that others may change: a file that is cut short while it
     /// is mapped ends the program.
     pub fn bears_changes(self) -> bool {
-        self != Method::Mapped
+        self != FilesMethod::Mapped
     }
 
     /// Reads all files once.
     pub(super) fn run(self, conditions: &Conditions<'_>) -> Result<Run, FilesError> {
         match self {
-            Method::Positional { threads } => positional::run(conditions, threads.max(1) as usize),
+            FilesMethod::Positional { threads } => {
+                positional::run(conditions, threads.max(1) as usize)
+            }
             #[cfg(unix)]
-            Method::Mapped => super::mapped::run(conditions),
+            FilesMethod::Mapped => super::mapped::run(conditions),
             #[cfg(target_os = "linux")]
-            Method::Uring { depth, batch, mode } => {
+            FilesMethod::Uring { depth, batch, mode } => {
                 let make = |files| super::uring::UringQueue::new(files, depth, mode);
                 drive::run(conditions, Access::Synchronous, batch as usize, make)
             }
             #[cfg(windows)]
-            Method::ReadFileEx { depth } => {
+            FilesMethod::ReadFileEx { depth } => {
                 let make = |files| Ok(super::overlapped::RoutineQueue::new(files, depth));
                 drive::run(conditions, Access::Overlapped, 1, make)
             }
             #[cfg(windows)]
-            Method::CompletionPort { depth } => {
+            FilesMethod::CompletionPort { depth } => {
                 let make = |files| super::overlapped::PortQueue::new(files, depth);
                 drive::run(conditions, Access::Overlapped, 1, make)
             }
-            Method::IoRing {
+            FilesMethod::IoRing {
                 interface,
                 depth,
                 batch,
@@ -198,16 +200,16 @@ impl Method {
     }
 }
 
-impl fmt::Display for Method {
+impl fmt::Display for FilesMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Method {
+impl FromStr for FilesMethod {
     type Err = String;
 
-    fn from_str(name: &str) -> Result<Method, String> {
+    fn from_str(name: &str) -> Result<FilesMethod, String> {
         let found = METHODS
             .iter()
             .find(|(known, _)| known.eq_ignore_ascii_case(name));

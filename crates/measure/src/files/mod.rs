@@ -1,6 +1,6 @@
 //! How long it takes to read many files, by each way that the system has.
 //!
-//! Every [`Method`] reads the same [`FileSet`] in pieces of [`CHUNK`] bytes and sums all of them; what
+//! Every [`FilesMethod`] reads the same [`FileSet`] in pieces of [`CHUNK`] bytes and sums all of them; what
 //! it finds in each file must be what an ordinary read found before, or it is an error that names
 //! the file. Opening, setting up (threads, queues, registrations), reading (submitting and waiting)
 //! and summing are timed apart. The [`CacheState`] is made anew before every run and is part of the
@@ -28,7 +28,7 @@ mod watch;
 pub use cache::CacheState;
 pub use chunks::CHUNK;
 pub use error::FilesError;
-pub use method::{Method, UringMode};
+pub use method::{FilesMethod, UringMode};
 pub use probe::{FilesMeasured, FilesProbe};
-pub use set::{FileSet, Sizes};
-pub use watch::Phase;
+pub use set::{FileSet, FileSizes};
+pub use watch::FilesPhase;

@@ -9,7 +9,7 @@ use super::opening;
 use super::positional::read_all;
 use super::sums::Sums;
 use super::watch::ReadTime;
-use super::{CacheState, FileSet, FilesError, Method, Phase};
+use super::{CacheState, FileSet, FilesError, FilesMethod, FilesPhase};
 use crate::{
     Clock, ClockFacts, End, Grant, Machine, Measurement, Now, Plan, Sample, Scheduling, Series,
     SettingGrants, Stop, Unavailable,
@@ -21,7 +21,7 @@ pub struct FilesProbe {
     /// The files that are read.
     pub set: FileSet,
     /// How; the others are compared to the first.
-    pub methods: Vec<Method>,
+    pub methods: Vec<FilesMethod>,
     /// What is in memory before each run; each has rounds of its own.
     pub caches: Vec<CacheState>,
     /// How often.
@@ -69,6 +69,7 @@ impl FilesProbe {
             probe: Probe::Files,
             machine: Machine::here(),
             clock: ClockFacts::of(clock, clock.source().name()),
+            sample_cost_ns: None,
             settings: Vec::new(),
             unavailable: Vec::new(),
             series: Vec::new(),
@@ -122,7 +123,7 @@ impl FilesProbe {
         cache: CacheState,
         clock: &Clock,
         measurement: &mut Measurement,
-    ) -> Result<Vec<Method>, FilesError> {
+    ) -> Result<Vec<FilesMethod>, FilesError> {
         let set = self.set.first(TRIAL);
         let expected = read_all(&set)?;
         let mut unavailable = |method: String, why: String| {
@@ -173,7 +174,7 @@ struct Rounds<'r> {
     probe: &'r FilesProbe,
     cache: CacheState,
     clock: &'r Clock,
-    methods: &'r [Method],
+    methods: &'r [FilesMethod],
     expected: &'r Sums,
     series: &'r mut Vec<Series>,
     /// The bytes that the device gave in each run, as far as known.
@@ -202,23 +203,23 @@ impl Rounds<'_> {
         self.from_device
             .extend(from_device.and_then(|(before, after)| after.checked_sub(before)));
         let setting = self.probe.setting(self.cache);
-        let series = |phase: Phase| {
+        let series = |phase: FilesPhase| {
             let mut series = Series::new(Probe::Files, method.name(), &setting, run);
             series.phase = Some(phase.name().to_owned());
             series
         };
-        for phase in Phase::PARTS {
+        for phase in FilesPhase::PARTS {
             let mut series = series(phase);
             series.size_bytes = Some(set.bytes());
             let took_ns = done.times.of(phase).unwrap_or(0);
             series.samples = vec![Sample::timed(start_ns, start_ns, start_ns + took_ns)];
             self.series.push(series);
         }
-        let mut each = series(Phase::EachRead);
+        let mut each = series(FilesPhase::EachRead);
         let sample = |read: &ReadTime| Sample::timed(read.start_ns, read.start_ns, read.end_ns);
         each.samples = done.reads.iter().map(sample).collect();
         self.series.push(each);
-        Ok(done.times.of(Phase::Total).map(|ns| ns as f64))
+        Ok(done.times.of(FilesPhase::Total).map(|ns| ns as f64))
     }
 
     /// Whether the cache was as it was called.

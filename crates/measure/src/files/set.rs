@@ -29,7 +29,7 @@ pub(super) struct FileToRead {
 
 /// How large files of a set that is made are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sizes {
+pub enum FileSizes {
     /// 4 KiB each.
     #[default]
     Small,
@@ -37,13 +37,13 @@ pub enum Sizes {
     Mixed,
 }
 
-impl FromStr for Sizes {
+impl FromStr for FileSizes {
     type Err = String;
 
-    fn from_str(name: &str) -> Result<Sizes, String> {
+    fn from_str(name: &str) -> Result<FileSizes, String> {
         match name {
-            "small" => Ok(Sizes::Small),
-            "mixed" => Ok(Sizes::Mixed),
+            "small" => Ok(FileSizes::Small),
+            "mixed" => Ok(FileSizes::Mixed),
             other => Err(format!("{other} is neither small nor mixed")),
         }
     }
@@ -93,7 +93,7 @@ impl FileSet {
     pub fn make(
         folder: &Path,
         count: usize,
-        sizes: Sizes,
+        sizes: FileSizes,
         seed: u64,
         stop: Stop<'_>,
     ) -> Result<FileSet, FilesError> {
@@ -181,11 +181,11 @@ impl FileSet {
     }
 }
 
-impl Sizes {
+impl FileSizes {
     fn draw(self, random: &mut SplitMix) -> u64 {
         match self {
-            Sizes::Small => 4096,
-            Sizes::Mixed => {
+            FileSizes::Small => 4096,
+            FileSizes::Mixed => {
                 let fraction = (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
                 (1024.0 * (10.0 * fraction).exp2()) as u64
             }
@@ -234,7 +234,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let make = |name: &str, seed| {
             let folder = folder.path().join(name);
-            let set = FileSet::make(&folder, 20, Sizes::Mixed, seed, &|| false).unwrap();
+            let set = FileSet::make(&folder, 20, FileSizes::Mixed, seed, &|| false).unwrap();
             let content: Vec<_> = set
                 .files
                 .iter()
@@ -264,7 +264,7 @@ mod tests {
         let mut random = SplitMix(7);
         let mut per_octave = [0; 10];
         for _ in 0..10_000 {
-            let size = Sizes::Mixed.draw(&mut random);
+            let size = FileSizes::Mixed.draw(&mut random);
             per_octave[(size / 1024).ilog2().min(9) as usize] += 1;
         }
         // 1,000 each are expected; five standard deviations are 150.
@@ -280,11 +280,11 @@ mod tests {
         let stopped = folder.path().join("stopped");
         let asked = std::sync::atomic::AtomicU32::new(0);
         let stop = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 3;
-        assert!(FileSet::make(&stopped, 10, Sizes::Small, 0, &stop).is_err());
+        assert!(FileSet::make(&stopped, 10, FileSizes::Small, 0, &stop).is_err());
         assert!(!stopped.exists());
 
         fs::write(folder.path().join("mine"), "precious").unwrap();
-        let error = FileSet::make(folder.path(), 1, Sizes::Small, 0, &|| false).unwrap_err();
+        let error = FileSet::make(folder.path(), 1, FileSizes::Small, 0, &|| false).unwrap_err();
         assert!(matches!(error, FilesError::NotEmpty(_)), "{error}");
         assert!(folder.path().join("mine").exists());
     }

@@ -4,7 +4,7 @@ use crate::{Clock, Now};
 
 /// A part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Phase {
+pub enum FilesPhase {
     /// Opening every file.
     Open,
     /// Threads, queues, buffers and registrations.
@@ -20,25 +20,25 @@ pub enum Phase {
     EachRead,
 }
 
-impl Phase {
+impl FilesPhase {
     /// The parts and their total, in the order they are shown: one sample a run.
-    pub const PARTS: [Phase; 5] = [
-        Phase::Open,
-        Phase::SetUp,
-        Phase::Read,
-        Phase::Sum,
-        Phase::Total,
+    pub const PARTS: [FilesPhase; 5] = [
+        FilesPhase::Open,
+        FilesPhase::SetUp,
+        FilesPhase::Read,
+        FilesPhase::Sum,
+        FilesPhase::Total,
     ];
 
     /// Its name, as [`Series::phase`](crate::Series::phase) has it.
     pub fn name(self) -> &'static str {
         match self {
-            Phase::Open => "open",
-            Phase::SetUp => "set up",
-            Phase::Read => "read",
-            Phase::Sum => "sum",
-            Phase::Total => "total",
-            Phase::EachRead => "each read",
+            FilesPhase::Open => "open",
+            FilesPhase::SetUp => "set up",
+            FilesPhase::Read => "read",
+            FilesPhase::Sum => "sum",
+            FilesPhase::Total => "total",
+            FilesPhase::EachRead => "each read",
         }
     }
 }
@@ -53,15 +53,15 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// How long one of [`Phase::PARTS`] took; none of what is no part.
-    pub(super) fn of(&self, phase: Phase) -> Option<i64> {
+    /// How long one of [`FilesPhase::PARTS`] took; none of what is no part.
+    pub(super) fn of(&self, phase: FilesPhase) -> Option<i64> {
         match phase {
-            Phase::Open => Some(self.open_ns),
-            Phase::SetUp => Some(self.set_up_ns),
-            Phase::Read => Some(self.read_ns),
-            Phase::Sum => Some(self.sum_ns),
-            Phase::Total => Some(self.open_ns + self.set_up_ns + self.read_ns + self.sum_ns),
-            Phase::EachRead => None,
+            FilesPhase::Open => Some(self.open_ns),
+            FilesPhase::SetUp => Some(self.set_up_ns),
+            FilesPhase::Read => Some(self.read_ns),
+            FilesPhase::Sum => Some(self.sum_ns),
+            FilesPhase::Total => Some(self.open_ns + self.set_up_ns + self.read_ns + self.sum_ns),
+            FilesPhase::EachRead => None,
         }
     }
 }
