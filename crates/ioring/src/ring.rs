@@ -15,6 +15,9 @@ use crate::{
 /// How long a registration may take before it is given up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long a wait takes that may have to be repeated.
+const POLL: Duration = Duration::from_millis(100);
+
 /// How long a ring that is dropped waits for what is under way.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -253,13 +256,18 @@ impl Ring {
 
     /// Hands what is queued to the kernel and waits until `count` operations are complete, or all
     /// if fewer are under way, or the time is over: [`pop`](Self::pop) says what came of it. Fetch
-    /// what is complete already before waiting for more.
+    /// what is complete already before waiting for more. A ring of version 1 may miss that something
+    /// completed, and so never waits longer than a tenth of a second at a time.
     ///
     /// # Errors
     ///
     /// What the system says.
     pub fn submit_and_wait(&mut self, count: u32, limit: Option<Duration>) -> Result<(), Error> {
         let most = u32::try_from(self.in_flight.len()).unwrap_or(u32::MAX);
+        let limit = match self.version() < Version::V2 {
+            true => Some(limit.map_or(POLL, |limit| limit.min(POLL))),
+            false => limit,
+        };
         // Even if it fails, the kernel may have seen some of them.
         self.queued.clear();
         self.queue.submit(count.min(most), limit)
@@ -377,7 +385,7 @@ impl Ring {
         self.push(entry, held).map_err(|(error, _)| error)?;
         let start = Instant::now();
         loop {
-            self.submit_and_wait(1, Some(Duration::from_millis(100)))?;
+            self.submit_and_wait(1, Some(POLL))?;
             if let Some((held, code, _)) = self.pop_held()? {
                 let call = "the registration";
                 return match code.is_failure() {
@@ -440,7 +448,7 @@ impl Ring {
         )?;
         let start = Instant::now();
         loop {
-            self.submit_and_wait(1, Some(Duration::from_millis(100)))?;
+            self.submit_and_wait(1, Some(POLL))?;
             if let Some(done) = self.pop()? {
                 let is_equal = matches!(&done.memory, Some(Memory::Owned(buffer))
                     if done.result == Ok(expected.len()) && **buffer == *expected);

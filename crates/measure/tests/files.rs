@@ -93,6 +93,8 @@ fn every_method_reads_all_that_an_ordinary_read_does() {
     } = measure(&probe);
     assert!(failure.is_none(), "{failure:?}");
     assert_eq!(measurement.end, End::Rounds);
+    let first = FilesMethod::all().next().expect("every system has one");
+    assert_eq!(measurement.groups()[0].first.method, first.name());
     for missing in &measurement.unavailable {
         eprintln!("left out: {}: {}", missing.method, missing.why);
     }

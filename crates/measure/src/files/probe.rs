@@ -65,11 +65,13 @@ impl FilesProbe {
     ) -> Result<FilesMeasured, FilesError> {
         opening::allow(self.set.count())?;
         let expected = read_all(&self.set)?;
+        let clock_facts = ClockFacts::of(clock, clock.source().name());
         let mut measurement = Measurement {
             probe: Probe::Files,
             machine: Machine::here(),
-            clock: ClockFacts::of(clock, clock.source().name()),
-            sample_cost_ns: None,
+            // Between the two readings that a sample is made of there is one reading's worth.
+            sample_cost_ns: Some(clock_facts.reading_ns),
+            clock: clock_facts,
             settings: Vec::new(),
             unavailable: Vec::new(),
             series: Vec::new(),
@@ -86,6 +88,7 @@ impl FilesProbe {
                 setting: self.setting(cache),
                 grants: grants.to_vec(),
             });
+            let before = measurement.series.len();
             let mut rounds = Rounds {
                 probe: self,
                 cache,
@@ -99,6 +102,9 @@ impl FilesProbe {
                 rounds.run(turn.method, turn.run)
             });
             measurement.notes.extend(rounds.note());
+            // Who begins rotates, but the one that the others are compared to comes first.
+            let place = |of: &Series| methods.iter().position(|it| it.name() == of.method);
+            measurement.series[before..].sort_by_key(place);
             match end {
                 Ok(end) => measurement.end = end,
                 Err(error) => failure = Some(error),

@@ -31,14 +31,10 @@ impl RingQueue {
         let mut ring = Ring::new(&library, interface, slots).map_err(not_here)?;
         let files: Vec<_> = files.into_iter().map(Arc::new).collect();
         let buffers: Vec<_> = (0..slots).map(|_| Buffer::new(CHUNK)).collect();
-        let failed = |error: ioring::Error| FilesError::Queue {
-            doing: "registering files and buffers",
-            source: io::Error::other(error),
-        };
         let (targets, owned) = if registered {
             let indices = 0..u32::try_from(files.len()).unwrap_or(u32::MAX);
-            ring.register_files(files).map_err(failed)?;
-            ring.register_buffers(buffers).map_err(failed)?;
+            ring.register_files(files).map_err(not_here)?;
+            ring.register_buffers(buffers).map_err(not_here)?;
             (indices.map(Target::Registered).collect(), None)
         } else {
             let targets = files.into_iter().map(Target::File).collect();
@@ -74,11 +70,9 @@ impl ReadQueue for RingQueue {
 
     fn wait(&mut self, least: usize, done: &mut Vec<Done>) -> io::Result<()> {
         while done.len() < least {
-            // The limit is for the first version, which may miss the wake-up.
-            let limit = Some(std::time::Duration::from_millis(100));
             let count = (least - done.len()) as u32;
             self.ring
-                .submit_and_wait(count, limit)
+                .submit_and_wait(count, None)
                 .map_err(io::Error::other)?;
             while let Some(completion) = self.ring.pop().map_err(io::Error::other)? {
                 let slot = completion.user_data as usize;
