@@ -29,6 +29,8 @@ pub(crate) struct KernelBaseRing {
     ring: HIORING,
     version: Version,
     completion_entries: u32,
+    /// A bit for each operation, asked once: what a ring can do does not change.
+    supported: u32,
 }
 
 impl KernelBaseRing {
@@ -54,6 +56,7 @@ impl KernelBaseRing {
             ring: handle,
             version,
             completion_entries: 0,
+            supported: 0,
         };
         let mut info = IORING_INFO::default();
         // SAFETY: the ring is open, and it writes one structure.
@@ -61,6 +64,11 @@ impl KernelBaseRing {
         check("GetIoRingInfo", code)?;
         ring.version = Version(info.IoRingVersion.cast_unsigned());
         ring.completion_entries = info.CompletionQueueSize;
+        for operation in 0..=Operation::WriteGather as i32 {
+            // SAFETY: the ring is open.
+            let is_supported = unsafe { (functions.is_supported)(ring.ring, operation) != 0 };
+            ring.supported |= u32::from(is_supported) << operation;
+        }
         Ok(ring)
     }
 
@@ -73,8 +81,7 @@ impl KernelBaseRing {
     }
 
     pub(super) fn supports(&self, operation: Operation) -> bool {
-        // SAFETY: the ring is open.
-        unsafe { (self.functions.is_supported)(self.ring, operation as i32) != 0 }
+        self.supported & 1 << operation as u32 != 0
     }
 
     pub(super) fn push(&mut self, entry: &Entry, token: u64) -> Result<(), Error> {
