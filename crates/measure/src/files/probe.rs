@@ -65,7 +65,10 @@ impl FilesProbe {
     ) -> Result<FilesMeasured, FilesError> {
         opening::allow(self.set.count())?;
         let expected = read_all(&self.set)?;
-        let clock_facts = ClockFacts::of(clock, clock.source().name());
+        let clock_facts = ClockFacts {
+            ticks_per_second: Some(clock.ticks_per_second()),
+            ..ClockFacts::of(clock, clock.source().name())
+        };
         let mut measurement = Measurement {
             probe: Probe::Files,
             machine: Machine::here(),
