@@ -25,6 +25,7 @@ mod clock;
 mod compare;
 #[cfg(target_arch = "x86_64")]
 mod cpu;
+mod files;
 mod heat;
 mod machine;
 mod measurement;
@@ -39,6 +40,10 @@ mod spin;
 
 pub use clock::{Clock, ClockError, ClockFacts, ClockSource, Now};
 pub use compare::{Comparison, Incomparable, Interval, Verdict, compare};
+pub use files::{
+    CHUNK, CacheState, FileSet, FileSizes, FilesError, FilesMeasured, FilesMethod, FilesPhase,
+    FilesProbe, UringMode,
+};
 pub use heat::{HeatAxes, HeatMap, HeatScale};
 pub use machine::{Machine, Virtualised};
 pub use measurement::{Group, Measurement, SettingGrants, Unavailable};

@@ -2,12 +2,13 @@
 
 mod lines;
 mod page;
+mod phases;
 mod terminal_heat;
 mod text;
 
 use measure::{
-    ClockFacts, Comparison, End, Group, HeatAxes, HeatMap, HeatScale, Lateness, Machine,
-    Measurement, SettingGrants, Summary, Unavailable, Verdict,
+    ClockFacts, Comparison, End, FilesPhase, Group, HeatAxes, HeatMap, HeatScale, Lateness,
+    Machine, Measurement, Probe, SettingGrants, Summary, Unavailable, Verdict,
 };
 use serde::Serialize;
 use tables::Named;
@@ -85,7 +86,10 @@ fn outcome<'m>(group: &Group<'m>, all: &[Group<'m>]) -> Outcome<'m> {
     let series = group.first;
     let key = |group: &Group<'_>| {
         let of = group.first;
-        (of.phase.clone(), of.requested_ns, of.size_bytes)
+        // Files under different states of the cache are measured one after the other, so that only
+        // runs under the same one were next to each other.
+        let setting = (of.probe == Probe::Files).then(|| of.setting.clone());
+        (of.phase.clone(), of.requested_ns, of.size_bytes, setting)
     };
     let first = all.iter().find(|other| key(other) == key(group));
     let other = first.filter(|first| !std::ptr::eq(first.first, series));
@@ -146,7 +150,13 @@ fn maps(
     scale: HeatScale,
     (columns, rows): (usize, usize),
 ) -> (HeatAxes, Vec<HeatMap>) {
-    let axes = HeatAxes::around(groups, scale, columns, rows);
+    // Of files every single read is drawn: of each part there is one sample a run.
+    let is_drawn = |group: &&Group<'_>| {
+        let of = group.first;
+        of.probe != Probe::Files || of.phase.as_deref() == Some(FilesPhase::EachRead.name())
+    };
+    let groups: Vec<Group<'_>> = groups.iter().filter(is_drawn).cloned().collect();
+    let axes = HeatAxes::around(&groups, scale, columns, rows);
     let has_several = groups
         .iter()
         .any(|group| group.first.setting != groups[0].first.setting);

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use measure::{End, Machine, Virtualised};
 
+use super::phases::phases;
 use super::{Outcome, Report};
 use crate::output::{self, Columns, Side, duration, grouped};
 
@@ -15,7 +16,10 @@ pub(crate) fn text(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
         _ => "How long packets take",
     };
     output::first_heading(out, what)?;
-    table(report, out)?;
+    match report.probe {
+        "files" => phases(report, out)?,
+        _ => table(report, out)?,
+    }
     for remark in remarks(report) {
         output::paragraph(out, &remark)?;
     }

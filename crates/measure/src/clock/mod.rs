@@ -198,6 +198,8 @@ fn open_tsc() -> Result<Clock, ClockError> {
 pub struct ClockFacts {
     /// Its name.
     pub name: &'static str,
+    /// How many ticks it has in a second, where that is worth knowing.
+    pub ticks_per_second: Option<u64>,
     /// What a reading costs: the mean over all.
     pub reading_ns: f64,
     /// The smallest step seen; unknown if it never moved.
@@ -217,6 +219,7 @@ impl ClockFacts {
         let first = clock.now_ns();
         let mut facts = ClockFacts {
             name,
+            ticks_per_second: None,
             reading_ns: 0.0,
             resolution_ns: None,
             went_back: 0,

@@ -1,6 +1,7 @@
 //! `laglab measure`: one file per probe, and what they have in common.
 
 mod delivery;
+mod files;
 mod scheduling;
 mod sleep;
 
@@ -19,10 +20,23 @@ pub(super) struct Args {
 enum Probe {
     /// How late sleeps end, by way to sleep, scheduling and timer resolution
     Sleep(Box<sleep::Args>),
+    /// How long files take to be read, by way to read them
+    Files(Box<files::Args>),
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     match &args.probe {
         Probe::Sleep(args) => sleep::run(args, json),
+        Probe::Files(args) => files::run(args, json),
     }
+}
+
+/// A share, given in percent.
+fn percent(text: &str) -> Result<f64, String> {
+    text.trim_end_matches('%')
+        .parse()
+        .ok()
+        .filter(|percent| (0.01..=100.0).contains(percent))
+        .map(|percent: f64| percent / 100.0)
+        .ok_or_else(|| "expected a number of percent, 0.01 to 100".to_owned())
 }

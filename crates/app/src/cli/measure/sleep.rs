@@ -9,6 +9,7 @@ use measure::{
 };
 
 use super::delivery::{Delivery, Show};
+use super::percent;
 use super::scheduling::{SchedulingOptions, take_word, time};
 use crate::cli::{Failure, say};
 use crate::duration::{Plain, nanoseconds};
@@ -233,15 +234,6 @@ fn resolution(text: &str) -> Result<Resolution, String> {
     found
         .filter(|resolution| (1..=1_000_000_000).contains(&resolution.ns()))
         .ok_or_else(|| expected.to_owned())
-}
-
-fn percent(text: &str) -> Result<f64, String> {
-    text.trim_end_matches('%')
-        .parse()
-        .ok()
-        .filter(|percent| (0.01..=100.0).contains(percent))
-        .map(|percent: f64| percent / 100.0)
-        .ok_or_else(|| "expected a number of percent, 0.01 to 100".to_owned())
 }
 
 /// Holds a resolution until the user has had enough.

@@ -1,0 +1,120 @@
+//! `laglab measure files`.
+
+mod program;
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+/// A quick measurement of one method.
+fn args<'a>(folder: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
+    let folder = folder.to_str().expect("UTF-8");
+    let first = if cfg!(windows) { "ReadFile" } else { "pread" };
+    let mut args = vec!["measure", "files", folder, "--cache", "warm"];
+    if !more.contains(&"--method") {
+        args.extend(["--method", first]);
+    }
+    args.extend(more);
+    args
+}
+
+fn refusal(args: &[&str]) -> String {
+    let output = program::laglab(args);
+    assert_eq!(output.status.code(), Some(2), "{args:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_set_is_made_measured_by_phases_and_removed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let set = folder.path().join("set");
+    let samples = folder.path().join("samples.csv");
+    let methods = if cfg!(windows) {
+        "ReadFile,ReadFile-2,IOCP"
+    } else {
+        "pread,pread-2,mmap"
+    };
+    let report: Value = program::json(&args(
+        &set,
+        &[
+            "--json",
+            "--make=mixed",
+            "--count",
+            "30",
+            "--remove",
+            "--rounds",
+            "6",
+            "--method",
+            methods,
+            "-o",
+            samples.to_str().expect("UTF-8"),
+        ],
+    ));
+    assert_eq!(report["probe"], "files");
+    assert!(report["clock"]["ticks_per_second"].as_u64() > Some(1_000_000));
+    let results = report["results"].as_array().expect("results");
+    assert_eq!(
+        results.len(),
+        3 * 6,
+        "three methods of five parts and each read"
+    );
+    let total: Vec<&Value> = results.iter().filter(|of| of["phase"] == "total").collect();
+    assert_eq!(total[1]["compared"]["pairs"], 6);
+    assert_eq!(total[1]["runs"], 6);
+    let bytes = total[0]["size_bytes"].as_u64().expect("known");
+    assert!((30 * 1024..30 << 20).contains(&bytes), "{bytes}");
+    assert!(!set.exists(), "it was to be removed");
+
+    // One row for each part of each run, and at least one for every file's read.
+    let rows = fs::read_to_string(samples)
+        .expect("written")
+        .lines()
+        .count();
+    assert!(rows > 3 * 6 * (5 + 30), "{rows}");
+}
+
+#[test]
+fn text_has_a_row_for_each_method_with_all_parts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("a"), "abc").expect("written");
+    let text = program::text(&args(folder.path(), &["--rounds", "1"]));
+    for part in ["open", "set up", "read", "sum", "total", "Mticks"] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+    let first = if cfg!(windows) { "ReadFile" } else { "pread" };
+    assert!(
+        text.lines()
+            .any(|line| line.trim_start().starts_with(first)),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused_with_what_to_do() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let empty = refusal(&args(folder.path(), &[]));
+    assert!(empty.contains("--make"), "{empty}");
+    let missing = refusal(&args(&folder.path().join("missing"), &[]));
+    assert!(missing.contains("missing"), "{missing}");
+    fs::write(folder.path().join("mine"), "precious").expect("written");
+    let full = refusal(&args(folder.path(), &["--make"]));
+    assert!(full.contains("is not empty"), "{full}");
+    assert_eq!(
+        fs::read(folder.path().join("mine")).expect("there"),
+        b"precious"
+    );
+}
+
+#[test]
+fn a_method_or_state_that_does_not_exist_is_answered_with_those_that_do() {
+    for (option, expected) in [("--method", "mmap, "), ("--cache", "direct")] {
+        if cfg!(windows) && option == "--method" {
+            continue;
+        }
+        let output = program::laglab(&["measure", "files", ".", option, "telepathy"]);
+        assert_eq!(output.status.code(), Some(2));
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains(expected), "{error}");
+    }
+}

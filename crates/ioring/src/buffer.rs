@@ -1,0 +1,65 @@
+//! Memory that is read into and written from.
+
+use std::ops::{Deref, DerefMut};
+
+/// Bytes in memory, starting at a multiple of [`Buffer::ALIGNMENT`], as unbuffered files ask for.
+///
+/// Moving it does not move its bytes.
+#[derive(Debug)]
+pub struct Buffer {
+    /// More than asked for, so that an aligned part is in it.
+    memory: Vec<u8>,
+    start: usize,
+    length: usize,
+}
+
+impl Buffer {
+    /// What its address is a multiple of: a page, which no sector of a disk exceeds today.
+    pub const ALIGNMENT: usize = 4096;
+
+    /// `length` zeros.
+    pub fn new(length: usize) -> Self {
+        let memory = vec![0; length.saturating_add(Self::ALIGNMENT)];
+        let past = memory.as_ptr().addr() % Self::ALIGNMENT;
+        Self {
+            memory,
+            start: (Self::ALIGNMENT - past) % Self::ALIGNMENT,
+            length,
+        }
+    }
+
+    /// Where its bytes are; what is made of it may write to them.
+    pub(crate) fn address(&mut self) -> usize {
+        self.as_mut_ptr().expose_provenance()
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.memory[self.start..self.start + self.length]
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[self.start..self.start + self.length]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_is_aligned_and_as_long_as_asked_for() {
+        for length in [0, 1, 4095, 4096, 65_536] {
+            let mut buffer = Buffer::new(length);
+            assert_eq!(buffer.len(), length);
+            assert_eq!(buffer.address() % Buffer::ALIGNMENT, 0);
+            let moved_from = buffer.address();
+            assert_eq!({ buffer }.address(), moved_from);
+        }
+    }
+}

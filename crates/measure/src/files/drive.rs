@@ -1,0 +1,94 @@
+//! Reading by a queue: several reads are under way at once, and what is complete makes room for more.
+
+use std::fs::File;
+use std::io;
+
+use super::FilesError;
+use super::chunks::{self, Chunk};
+use super::method::{Conditions, Run};
+use super::opening::{Access, open_all};
+use super::sums::Sums;
+use super::watch::{ReadTime, Times, Watch};
+
+/// Reads that may be under way at once, each in a slot of its own.
+pub(super) trait ReadQueue {
+    /// How many slots there are.
+    fn slots(&self) -> usize;
+
+    /// Queues a read of up to [`CHUNK`](super::CHUNK) bytes into a slot that is free.
+    fn queue(&mut self, slot: usize, file: usize, offset: u64) -> io::Result<()>;
+
+    /// Submits what is queued and waits until at least so many are complete, of which there are at
+    /// least as many under way. Each adds its slot, and the bytes that came or why none did.
+    fn wait(&mut self, least: usize, done: &mut Vec<Done>) -> io::Result<()>;
+
+    /// The first `length` bytes of a slot whose read is complete.
+    fn bytes(&mut self, slot: usize, length: usize) -> io::Result<&[u8]>;
+}
+
+/// A slot, and the bytes that were read into it.
+pub(super) type Done = (usize, io::Result<usize>);
+
+/// Reads all files by the queue that `make` sets up, waiting for `batch` reads at a time.
+pub(super) fn run<Q: ReadQueue>(
+    conditions: &Conditions<'_>,
+    access: Access,
+    batch: usize,
+    make: impl FnOnce(Vec<File>) -> Result<Q, FilesError>,
+) -> Result<Run, FilesError> {
+    let mut times = Times::default();
+    let mut watch = Watch::start(conditions.clock);
+    let files = open_all(conditions.set, access, conditions.cache)?;
+    times.open_ns = watch.lap();
+    let mut queue = make(files)?;
+    let mut reads = Vec::with_capacity(chunks::of_set(conditions.set).count());
+    times.set_up_ns = watch.lap();
+
+    let path = |chunk: Chunk| &conditions.set.files()[chunk.file].path;
+    let mut sums = Sums::new(conditions.set.count());
+    let mut chunks = chunks::of_set(conditions.set);
+    let mut under_way: Vec<Option<(Chunk, i64)>> = vec![None; queue.slots()];
+    let mut free: Vec<usize> = (0..queue.slots()).rev().collect();
+    let mut again: Vec<Chunk> = Vec::new();
+    let mut done: Vec<Done> = Vec::new();
+    loop {
+        while let Some(&slot) = free.last() {
+            let Some(chunk) = again.pop().or_else(|| chunks.next()) else {
+                break;
+            };
+            queue
+                .queue(slot, chunk.file, chunk.offset)
+                .map_err(FilesError::of(path(chunk), "read"))?;
+            // What is queued now is asked for together, when the queue is next waited for.
+            under_way[slot] = Some((chunk, watch.last_ns()));
+            free.pop();
+        }
+        let count = under_way.len() - free.len();
+        if count == 0 {
+            break;
+        }
+        queue
+            .wait(batch.min(count), &mut done)
+            .map_err(|source| FilesError::Queue {
+                doing: "waiting for reads",
+                source,
+            })?;
+        times.read_ns += watch.lap();
+        let end_ns = watch.last_ns();
+        for (slot, result) in done.drain(..) {
+            let Some((chunk, start_ns)) = under_way[slot].take() else {
+                continue;
+            };
+            reads.push(ReadTime { start_ns, end_ns });
+            free.push(slot);
+            let failed = || FilesError::of(path(chunk), "read");
+            let length = result.map_err(failed())?;
+            let bytes = queue.bytes(slot, length).map_err(failed())?;
+            sums.add(chunk.file, bytes);
+            again.extend(chunk.after(length));
+        }
+        times.sum_ns += watch.lap();
+    }
+    times.read_ns += watch.lap();
+    Ok(Run { times, sums, reads })
+}

@@ -1,0 +1,123 @@
+//! Opening the files of a set, all of them before the first is read: what opening takes is a phase of
+//! its own, and registrations are of open files.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+
+use super::{CacheState, FileSet, FilesError};
+
+/// How files are to be open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// A read returns when it is done.
+    Synchronous,
+    /// Windows: it may also return before (`FILE_FLAG_OVERLAPPED`).
+    Overlapped,
+}
+
+/// Opens every file.
+pub(super) fn open_all(
+    set: &FileSet,
+    access: Access,
+    cache: CacheState,
+) -> Result<Vec<File>, FilesError> {
+    let options = options(access, cache == CacheState::Direct);
+    let open = |file: &super::set::FileToRead| {
+        let opened = options.open(&file.path).and_then(|opened| {
+            if cache == CacheState::Direct {
+                bypass_cache(&opened)?;
+            }
+            Ok(opened)
+        });
+        opened.map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput if cache == CacheState::Direct => {
+                FilesError::NotHere(format!(
+                    "the file system of {} does not read past its cache",
+                    file.path.display()
+                ))
+            }
+            _ => FilesError::of(&file.path, "opened")(error),
+        })
+    };
+    set.files().iter().map(open).collect()
+}
+
+/// Makes sure that so many files may be open at once, raising the program's limit as far as needed.
+#[cfg(unix)]
+pub(super) fn allow(files: usize) -> Result<(), FilesError> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    /// What else is open: the terminal, the results, a queue.
+    const BESIDES: u64 = 64;
+
+    let needed = files as u64 + BESIDES;
+    let limit = getrlimit(Resource::Nofile);
+    let enough = |limit: Option<u64>| limit.is_none_or(|limit| limit >= needed);
+    if enough(limit.current) {
+        return Ok(());
+    }
+    let raised = Rlimit {
+        current: Some(needed),
+        maximum: limit.maximum,
+    };
+    match enough(limit.maximum) && setrlimit(Resource::Nofile, raised).is_ok() {
+        true => Ok(()),
+        false => Err(FilesError::TooManyOpen {
+            files,
+            allowed: limit.maximum.unwrap_or(u64::MAX),
+        }),
+    }
+}
+
+/// Windows has no such limit that a set could reach.
+#[cfg(not(unix))]
+pub(super) fn allow(_: usize) -> Result<(), FilesError> {
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn options(_: Access, is_direct: bool) -> OpenOptions {
+    use std::os::unix::fs::OpenOptionsExt;
+
+    let mut options = File::options();
+    options.read(true);
+    if is_direct {
+        options.custom_flags(libc::O_DIRECT);
+    }
+    options
+}
+
+#[cfg(windows)]
+fn options(access: Access, is_direct: bool) -> OpenOptions {
+    use std::os::windows::fs::OpenOptionsExt;
+    use windows_sys::Win32::Storage::FileSystem::{FILE_FLAG_NO_BUFFERING, FILE_FLAG_OVERLAPPED};
+
+    let mut flags = 0;
+    if access == Access::Overlapped {
+        flags |= FILE_FLAG_OVERLAPPED;
+    }
+    if is_direct {
+        flags |= FILE_FLAG_NO_BUFFERING;
+    }
+    let mut options = File::options();
+    options.read(true).custom_flags(flags);
+    options
+}
+
+#[cfg(not(any(target_os = "linux", windows)))]
+fn options(_: Access, _: bool) -> OpenOptions {
+    let mut options = File::options();
+    options.read(true);
+    options
+}
+
+/// What says it of an open file rather than while it is opened.
+#[cfg(target_vendor = "apple")]
+fn bypass_cache(file: &File) -> io::Result<()> {
+    Ok(rustix::fs::fcntl_nocache(file, true)?)
+}
+
+#[cfg(not(target_vendor = "apple"))]
+fn bypass_cache(_: &File) -> io::Result<()> {
+    Ok(())
+}

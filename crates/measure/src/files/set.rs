@@ -1,0 +1,300 @@
+//! The files that are read: those of a folder, or a set that is made.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use super::FilesError;
+use crate::Stop;
+
+/// The most bytes of a set: what a run reads should take minutes at most.
+const MOST_BYTES: u64 = 64 << 30;
+
+/// Files to read, in the order they are read.
+#[derive(Clone, Debug)]
+pub struct FileSet {
+    folder: PathBuf,
+    files: Vec<FileToRead>,
+    bytes: u64,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FileToRead {
+    pub(super) path: PathBuf,
+    /// When the set was put together.
+    pub(super) size: u64,
+}
+
+/// How large files of a set that is made are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FileSizes {
+    /// 4 KiB each.
+    #[default]
+    Small,
+    /// 1 KiB to 1 MiB, as many of them between 1 and 2 KiB as between 512 KiB and 1 MiB.
+    Mixed,
+}
+
+impl FromStr for FileSizes {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<FileSizes, String> {
+        match name {
+            "small" => Ok(FileSizes::Small),
+            "mixed" => Ok(FileSizes::Mixed),
+            other => Err(format!("{other} is neither small nor mixed")),
+        }
+    }
+}
+
+impl FileSet {
+    /// At most `most` files of a folder and those in it, in order of their paths. What is no file,
+    /// or only points to one, is left out.
+    ///
+    /// # Errors
+    /// If a folder cannot be read, there is no file, or there is more than a run may read.
+    pub fn of_folder(folder: &Path, most: usize) -> Result<FileSet, FilesError> {
+        let mut files = Vec::new();
+        let mut folders = vec![folder.to_owned()];
+        while let Some(folder) = folders.pop() {
+            let listed = FilesError::of(&folder, "listed");
+            let mut entries: Vec<PathBuf> = fs::read_dir(&folder)
+                .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
+                .map_err(listed)?;
+            entries.sort();
+            // Pushed last first, so that the first is taken next.
+            let mut inner = Vec::new();
+            for path in entries {
+                let of_it =
+                    fs::symlink_metadata(&path).map_err(FilesError::of(&path, "examined"))?;
+                if of_it.is_dir() {
+                    inner.push(path);
+                } else if of_it.is_file() && files.len() < most {
+                    let size = of_it.len();
+                    files.push(FileToRead { path, size });
+                }
+            }
+            folders.extend(inner.into_iter().rev());
+            if files.len() >= most {
+                break;
+            }
+        }
+        FileSet::new(folder, files)
+    }
+
+    /// Makes a set in a new or empty folder. The same seed gives the same files. What was made is
+    /// removed again if that fails or is stopped.
+    ///
+    /// # Errors
+    /// If the folder is not empty, a file cannot be written (the disk is full), it would be more
+    /// than a run may read, or it was stopped.
+    pub fn make(
+        folder: &Path,
+        count: usize,
+        sizes: FileSizes,
+        seed: u64,
+        stop: Stop<'_>,
+    ) -> Result<FileSet, FilesError> {
+        fs::create_dir_all(folder).map_err(FilesError::of(folder, "created"))?;
+        let mut entries = fs::read_dir(folder).map_err(FilesError::of(folder, "listed"))?;
+        if entries.next().is_some() {
+            return Err(FilesError::NotEmpty(folder.to_owned()));
+        }
+        let mut random = SplitMix(seed);
+        let files: Vec<FileToRead> = (0..count)
+            .map(|number| FileToRead {
+                path: folder.join(format!("{number:06}.bin")),
+                size: sizes.draw(&mut random),
+            })
+            .collect();
+        let set = FileSet::new(folder, files)?;
+        for file in &set.files {
+            let written = match stop() {
+                true => Err(std::io::ErrorKind::Interrupted.into()),
+                false => write(file, &mut random),
+            };
+            if let Err(source) = written {
+                set.remove();
+                return Err(FilesError::of(&file.path, "written")(source));
+            }
+        }
+        Ok(set)
+    }
+
+    /// Removes the files of a set that was made, and its folder if nothing else is in it.
+    pub fn remove(&self) {
+        for file in &self.files {
+            let _ = fs::remove_file(&file.path);
+        }
+        let _ = fs::remove_dir(&self.folder);
+    }
+
+    fn new(folder: &Path, files: Vec<FileToRead>) -> Result<FileSet, FilesError> {
+        if files.is_empty() {
+            return Err(FilesError::NoFiles(folder.to_owned()));
+        }
+        let bytes = files
+            .iter()
+            .fold(0_u64, |sum, file| sum.saturating_add(file.size));
+        if bytes > MOST_BYTES {
+            return Err(FilesError::TooMuch {
+                bytes,
+                most: MOST_BYTES,
+            });
+        }
+        Ok(FileSet {
+            folder: folder.to_owned(),
+            files,
+            bytes,
+        })
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// How many files there are.
+    pub fn count(&self) -> usize {
+        self.files.len()
+    }
+
+    /// The bytes of all files together.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(super) fn files(&self) -> &[FileToRead] {
+        &self.files
+    }
+
+    /// The first of them only, to try something out.
+    pub(super) fn first(&self, count: usize) -> FileSet {
+        let files = self.files[..count.min(self.files.len())].to_vec();
+        FileSet {
+            folder: self.folder.clone(),
+            bytes: files.iter().map(|file| file.size).sum(),
+            files,
+        }
+    }
+}
+
+impl FileSizes {
+    fn draw(self, random: &mut SplitMix) -> u64 {
+        match self {
+            FileSizes::Small => 4096,
+            FileSizes::Mixed => {
+                let fraction = (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
+                (1024.0 * (10.0 * fraction).exp2()) as u64
+            }
+        }
+    }
+}
+
+/// Writes a file of random bytes.
+fn write(file: &FileToRead, random: &mut SplitMix) -> std::io::Result<()> {
+    let mut words = Vec::with_capacity(usize::try_from(file.size).unwrap_or(0) + 8);
+    while (words.len() as u64) < file.size {
+        words.extend_from_slice(&random.next().to_le_bytes());
+    }
+    words.truncate(usize::try_from(file.size).unwrap_or(usize::MAX));
+    File::create_new(&file.path)?.write_all(&words)
+}
+
+/// SplitMix64 (Steele, Lea and Flood, 2014), whose numbers are the same everywhere.
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_generator_gives_the_published_numbers() {
+        // The first outputs for seed 1234567 that the reference implementation's authors and Rosetta
+        // Code give.
+        let mut random = SplitMix(1_234_567);
+        assert_eq!(random.next(), 6_457_827_717_110_365_317);
+        assert_eq!(random.next(), 3_203_168_211_198_807_973);
+    }
+
+    #[test]
+    fn a_set_is_the_same_for_the_same_seed_and_is_found_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let make = |name: &str, seed| {
+            let folder = folder.path().join(name);
+            let set = FileSet::make(&folder, 20, FileSizes::Mixed, seed, &|| false).unwrap();
+            let content: Vec<_> = set
+                .files
+                .iter()
+                .map(|f| fs::read(&f.path).unwrap())
+                .collect();
+            (set, content)
+        };
+        let (set, first) = make("a", 1);
+        assert_eq!(first, make("b", 1).1);
+        assert_ne!(first, make("c", 2).1);
+        assert!(
+            set.files
+                .iter()
+                .all(|file| (1024..=1 << 20).contains(&file.size))
+        );
+
+        let found = FileSet::of_folder(&folder.path().join("a"), 100).unwrap();
+        assert_eq!(found.files, set.files);
+        let bytes: usize = first.iter().map(Vec::len).sum();
+        assert_eq!(found.bytes(), bytes as u64);
+        let fewer = FileSet::of_folder(folder.path(), 25).unwrap();
+        assert_eq!(fewer.count(), 25, "folders in it count too");
+    }
+
+    #[test]
+    fn mixed_sizes_are_spread_evenly_by_their_logarithm() {
+        let mut random = SplitMix(7);
+        let mut per_octave = [0; 10];
+        for _ in 0..10_000 {
+            let size = FileSizes::Mixed.draw(&mut random);
+            per_octave[(size / 1024).ilog2().min(9) as usize] += 1;
+        }
+        // 1,000 each are expected; five standard deviations are 150.
+        assert!(
+            per_octave.iter().all(|count| (850..1_150).contains(count)),
+            "{per_octave:?}"
+        );
+    }
+
+    #[test]
+    fn nothing_is_made_where_something_is_and_nothing_stays_of_what_was_stopped() {
+        let folder = tempfile::tempdir().unwrap();
+        let stopped = folder.path().join("stopped");
+        let asked = std::sync::atomic::AtomicU32::new(0);
+        let stop = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 3;
+        assert!(FileSet::make(&stopped, 10, FileSizes::Small, 0, &stop).is_err());
+        assert!(!stopped.exists());
+
+        fs::write(folder.path().join("mine"), "precious").unwrap();
+        let error = FileSet::make(folder.path(), 1, FileSizes::Small, 0, &|| false).unwrap_err();
+        assert!(matches!(error, FilesError::NotEmpty(_)), "{error}");
+        assert!(folder.path().join("mine").exists());
+    }
+
+    #[test]
+    fn a_folder_without_files_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = FileSet::of_folder(folder.path(), 10).unwrap_err();
+        assert!(matches!(error, FilesError::NoFiles(_)));
+        let missing = FileSet::of_folder(&folder.path().join("none"), 10).unwrap_err();
+        assert!(missing.to_string().contains("none"), "{missing}");
+    }
+}

@@ -1,0 +1,98 @@
+//! What was read: how many bytes of each file, and their sum.
+
+use std::fmt;
+
+use super::{FileSet, FilesError};
+
+/// Bytes of one file, and their sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct FileSum {
+    pub(super) bytes: u64,
+    pub(super) sum: u64,
+}
+
+impl FileSum {
+    /// Counts what was read.
+    pub(super) fn add(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        // In pieces whose sum fits into 32 bits, which is twice as many lanes of a vector.
+        for piece in bytes.chunks(1 << 16) {
+            let sum: u32 = piece.iter().map(|&byte| u32::from(byte)).sum();
+            self.sum += u64::from(sum);
+        }
+    }
+
+    fn merge(&mut self, other: FileSum) {
+        self.bytes += other.bytes;
+        self.sum += other.sum;
+    }
+}
+
+impl fmt::Display for FileSum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes of sum {}", self.bytes, self.sum)
+    }
+}
+
+/// Those of every file of a set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Sums(Vec<FileSum>);
+
+impl Sums {
+    /// Nothing read yet of so many files.
+    pub(super) fn new(files: usize) -> Sums {
+        Sums(vec![FileSum::default(); files])
+    }
+
+    /// Counts what was read of a file.
+    pub(super) fn add(&mut self, file: usize, bytes: &[u8]) {
+        self.0[file].add(bytes);
+    }
+
+    /// Counts what somebody else read.
+    pub(super) fn merge(&mut self, other: &Sums) {
+        for (mine, &theirs) in self.0.iter_mut().zip(&other.0) {
+            mine.merge(theirs);
+        }
+    }
+
+    /// Whether a method read what an ordinary read did.
+    ///
+    /// # Errors
+    /// The first file of which it did not.
+    pub(super) fn expect(
+        &self,
+        expected: &Sums,
+        set: &FileSet,
+        method: &str,
+    ) -> Result<(), FilesError> {
+        let found = self.0.iter().zip(&expected.0).zip(set.files());
+        for ((found, expected), file) in found {
+            if found != expected {
+                return Err(FilesError::Different {
+                    path: file.path.clone(),
+                    method: method.to_owned(),
+                    found: found.to_string(),
+                    expected: expected.to_string(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_do_not_overflow_and_do_not_depend_on_pieces() {
+        let bytes = vec![0xFF; 200_000];
+        let mut at_once = FileSum::default();
+        at_once.add(&bytes);
+        assert_eq!((at_once.bytes, at_once.sum), (200_000, 200_000 * 255));
+        let mut in_pieces = FileSum::default();
+        bytes.chunks(777).for_each(|piece| in_pieces.add(piece));
+        assert_eq!(in_pieces, at_once);
+    }
+}

@@ -1,0 +1,244 @@
+//! The files probe on sets of its own: every method reads all bytes, and what goes wrong meanwhile is
+//! told with the file's name. `unsafe` only to say that the stand-in for I/O rings is trusted.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use measure::{
+    CacheState, Clock, End, FileSet, FileSizes, FilesError, FilesMeasured, FilesMethod, FilesPhase,
+    FilesProbe, Plan, Scheduling,
+};
+
+const TWO_ROUNDS: Plan = Plan {
+    warm_up: 0,
+    at_least: 2,
+    at_most: 2,
+    time: Duration::from_secs(600),
+    precision: None,
+};
+
+/// FileSizes around those of a chunk, and none.
+const ODD_SIZES: [usize; 7] = [0, 1, 4096, 65_535, 65_536, 65_537, 200_000];
+
+/// The parts' and that of each read.
+const SERIES_OF_A_RUN: usize = FilesPhase::PARTS.len() + 1;
+
+/// A folder with files of odd sizes in it and in a folder in it, and their paths.
+fn odd_files() -> (tempfile::TempDir, Vec<PathBuf>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let inner = folder.path().join("inner");
+    fs::create_dir(&inner).expect("created");
+    let mut paths = Vec::new();
+    for (number, size) in ODD_SIZES.into_iter().enumerate() {
+        let content: Vec<u8> = (0..size).map(|at| (at * 7 + number) as u8).collect();
+        let path = match number % 2 {
+            0 => folder.path().join(format!("{number}")),
+            _ => inner.join(format!("{number}")),
+        };
+        fs::write(&path, content).expect("written");
+        paths.push(path);
+    }
+    (folder, paths)
+}
+
+fn probe(folder: &Path, caches: &[CacheState]) -> FilesProbe {
+    FilesProbe {
+        set: FileSet::of_folder(folder, 4_000).expect("it has files"),
+        methods: FilesMethod::all().collect(),
+        caches: caches.to_vec(),
+        plan: TWO_ROUNDS,
+        scheduling: Scheduling::default(),
+        rings: standin(),
+    }
+}
+
+fn measure(probe: &FilesProbe) -> FilesMeasured {
+    let measured = probe.measure(&Clock::best(), &|| false);
+    measured.expect("it can be measured")
+}
+
+#[cfg(windows)]
+#[expect(unsafe_code, reason = "the stand-in is trusted")]
+fn standin() -> Option<ioring::Library> {
+    let mut path = std::env::current_exe().expect("a running program has a path");
+    path.pop();
+    path.pop();
+    path.push("examples/ioring_standin.dll");
+    assert!(
+        path.exists(),
+        "{} is missing: `cargo build -p measure --examples` for this target makes it",
+        path.display()
+    );
+    // SAFETY: it keeps what the system's functions promise.
+    Some(unsafe { ioring::Library::of_dll(&path) }.expect("the stand-in has every function"))
+}
+
+#[cfg(not(windows))]
+fn standin() -> Option<ioring::Library> {
+    None
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "what is left out is said")]
+fn every_method_reads_all_that_an_ordinary_read_does() {
+    let (folder, paths) = odd_files();
+    let caches = [CacheState::Warm, CacheState::Evicted, CacheState::Direct];
+    let probe = probe(folder.path(), &caches);
+    assert_eq!(probe.set.count(), paths.len());
+    let FilesMeasured {
+        measurement,
+        failure,
+    } = measure(&probe);
+    assert!(failure.is_none(), "{failure:?}");
+    assert_eq!(measurement.end, End::Rounds);
+    let first = FilesMethod::all().next().expect("every system has one");
+    assert_eq!(measurement.groups()[0].first.method, first.name());
+    for missing in &measurement.unavailable {
+        eprintln!("left out: {}: {}", missing.method, missing.why);
+    }
+    for method in FilesMethod::all() {
+        let series = measurement.series.iter();
+        let warm: Vec<_> = series
+            .filter(|series| series.method == method.name() && series.setting == "warm")
+            .collect();
+        // What a kernel or container forbids of io_uring must be said, and may be missing.
+        let unavailable = measurement.unavailable.iter();
+        let is_forbidden = matches!(method, FilesMethod::Uring { .. })
+            && unavailable
+                .map(|it| &it.method)
+                .any(|it| it == method.name());
+        assert!(
+            is_forbidden || warm.len() == 2 * SERIES_OF_A_RUN,
+            "{method}: {} series",
+            warm.len()
+        );
+        // Each of the odd sizes but 0 takes one read for each chunk begun; mmap one a file.
+        let least = ODD_SIZES.iter().filter(|&&size| size > 0).count();
+        let each = warm
+            .iter()
+            .filter(|it| it.phase.as_deref() == Some("each read"));
+        assert!(
+            each.into_iter().all(|it| it.samples.len() >= least),
+            "{method}"
+        );
+    }
+}
+
+#[test]
+fn phases_add_up_and_carry_the_size() {
+    let (folder, _) = odd_files();
+    let measurement = measure(&probe(folder.path(), &[CacheState::Warm])).measurement;
+    let size: usize = ODD_SIZES.iter().sum();
+    for of_run in measurement.series.chunks(SERIES_OF_A_RUN) {
+        let latency = |series: &measure::Series| series.samples[0].latency_ns.expect("timed");
+        let (total, parts) = of_run[..FilesPhase::PARTS.len()]
+            .split_last()
+            .expect("parts");
+        assert_eq!(parts.iter().map(latency).sum::<i64>(), latency(total));
+        assert!(
+            latency(&parts[0]) > 0 && latency(&parts[2]) > 0,
+            "{of_run:?}"
+        );
+        assert_eq!(total.size_bytes, Some(size as u64));
+    }
+}
+
+/// Measures with something happening before a turn: the probe asks whether to stop.
+fn measure_while(probe: &FilesProbe, turn: u32, happens: impl Fn() + Sync) -> FilesMeasured {
+    let asked = AtomicU32::new(0);
+    let stop = || {
+        if asked.fetch_add(1, Ordering::Relaxed) == turn {
+            happens();
+        }
+        false
+    };
+    let measured = probe.measure(&Clock::best(), &stop);
+    measured.expect("some of it was measured")
+}
+
+#[test]
+fn a_file_that_vanishes_is_named_and_what_was_measured_is_kept() {
+    let (folder, paths) = odd_files();
+    let mut probe = probe(folder.path(), &[CacheState::Warm]);
+    probe.methods.truncate(2);
+    let measured = measure_while(&probe, 2, || fs::remove_file(&paths[5]).expect("removed"));
+    assert!(!measured.measurement.series.is_empty());
+    let failure = measured.failure.expect("a file is gone");
+    assert!(
+        matches!(&failure, FilesError::File { path, .. } if *path == paths[5]),
+        "{failure}"
+    );
+    assert!(failure.to_string().contains("vanished"), "{failure}");
+}
+
+#[test]
+fn a_file_that_changes_is_named_with_what_was_found() {
+    let (folder, paths) = odd_files();
+    // Of the one of one byte: as many as before, whose sum is another, and then more.
+    for content in ["x", "longer"] {
+        let mut probe = probe(folder.path(), &[CacheState::Warm]);
+        probe.methods.truncate(1);
+        let change = || fs::write(&paths[1], content).expect("written");
+        let failure = measure_while(&probe, 1, change).failure;
+        let failure = failure.expect("a file is another");
+        assert!(
+            matches!(&failure, FilesError::Different { path, .. } if *path == paths[1]),
+            "{failure}"
+        );
+    }
+}
+
+#[test]
+fn stopping_keeps_what_was_measured() {
+    let (folder, _) = odd_files();
+    let asked = AtomicU32::new(0);
+    let stop = || asked.fetch_add(1, Ordering::Relaxed) >= 3;
+    let measured = probe(folder.path(), &[CacheState::Warm, CacheState::Direct])
+        .measure(&Clock::best(), &stop)
+        .expect("three turns were made");
+    assert_eq!(measured.measurement.end, End::Stopped);
+    assert_eq!(measured.measurement.series.len(), 3 * SERIES_OF_A_RUN);
+    assert!(measured.failure.is_none());
+}
+
+#[test]
+fn a_set_that_was_made_is_measured_and_removed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let inner = folder.path().join("set");
+    let set = FileSet::make(&inner, 100, FileSizes::Small, 42, &|| false).expect("made");
+    assert_eq!((set.count(), set.bytes()), (100, 409_600));
+    let mut probe = probe(&inner, &[CacheState::Warm]);
+    probe.methods.truncate(1);
+    let series = measure(&probe).measurement.series;
+    assert_eq!(series.len(), 2 * SERIES_OF_A_RUN);
+    set.remove();
+    assert!(!inner.exists());
+}
+
+/// A disk of its own that is too small, which only root can mount.
+#[cfg(target_os = "linux")]
+#[test]
+#[expect(clippy::print_stderr, reason = "what is left out is said")]
+fn a_disk_that_is_full_is_told_and_left_as_it_was() {
+    use std::process::Command;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let mount = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=256k", "none"])
+        .arg(folder.path())
+        .output();
+    if !mount.is_ok_and(|mount| mount.status.success()) {
+        eprintln!("left out: no right to mount a small disk");
+        return;
+    }
+    let inner = folder.path().join("set");
+    let result = FileSet::make(&inner, 1_000, FileSizes::Small, 1, &|| false);
+    let is_left = inner.exists();
+    let unmount = Command::new("umount").arg(folder.path()).status();
+    assert!(unmount.is_ok_and(|status| status.success()));
+    let error = result.expect_err("1,000 files of 4 KiB do not fit into 256 KiB");
+    assert!(error.to_string().contains("make room"), "{error}");
+    assert!(!is_left, "nothing stays of it");
+}
