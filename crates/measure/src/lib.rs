@@ -27,6 +27,7 @@ mod compare;
 mod cpu;
 mod machine;
 mod measurement;
+pub mod net;
 mod pacing;
 mod percentiles;
 mod plan;
