@@ -25,25 +25,34 @@ mod clock;
 mod compare;
 #[cfg(target_arch = "x86_64")]
 mod cpu;
+mod heat;
 mod machine;
 mod measurement;
 pub mod net;
 mod pacing;
 mod percentiles;
+mod picture;
 mod plan;
 mod sample;
 mod scheduling;
+mod sleep;
 mod spin;
 
 pub use clock::{Clock, ClockError, ClockFacts, ClockSource, Now};
 pub use compare::{Comparison, Incomparable, Interval, Verdict, compare};
+pub use heat::{HeatAxes, HeatMap, HeatScale};
 pub use machine::{Machine, Virtualised};
 pub use measurement::{Group, Measurement, SettingGrants, Unavailable};
 pub use pacing::{Lateness, Pacing, Slot};
 pub use percentiles::{Percentiles, Summary};
+pub use picture::{density, heat_colour, heat_png, heat_svg, short_time};
 pub use plan::{End, Plan, Turn};
 pub use sample::{Sample, Series};
 pub use scheduling::{Grant, Policy, Scheduling};
+pub use sleep::{
+    HeldResolution, Resolution, SleepError, SleepMethod, SleepPlan, SleepSetting, UnknownMethod,
+    hold_resolution,
+};
 pub use spin::Spin;
 pub use tables::{Probe, SampleOutcome};
 

@@ -16,6 +16,8 @@ pub struct Measurement {
     pub machine: Machine,
     /// The clock that it was timed by.
     pub clock: ClockFacts,
+    /// What the probe itself needs for a sample, which is part of every latency; the mean.
+    pub sample_cost_ns: Option<f64>,
     /// What of each setting was granted.
     pub settings: Vec<SettingGrants>,
     /// Methods that were asked for and are not there.
@@ -92,6 +94,15 @@ impl Group<'_> {
         self.runs.iter().flat_map(|run| &run.samples).collect()
     }
 
+    /// How much later than intended its samples began: the jitter of the pacing.
+    pub fn starts(&self) -> Percentiles {
+        let mut late = Percentiles::default();
+        for sample in self.runs.iter().flat_map(|run| &run.samples) {
+            late.add(sample.start_ns.checked_sub(sample.intended_start_ns));
+        }
+        late
+    }
+
     /// How well the pacing of all runs was kept.
     pub fn lateness(&self) -> Lateness {
         let mut all = Lateness::default();
@@ -139,6 +150,7 @@ mod tests {
             probe: Probe::Sleep,
             machine: Machine::here(),
             clock: ClockFacts::of(&Clock::best(), ClockSource::BEST.name()),
+            sample_cost_ns: None,
             settings: vec![],
             unavailable: vec![],
             series,

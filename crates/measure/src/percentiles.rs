@@ -73,8 +73,10 @@ impl Percentiles {
             0.. => &mut self.late,
             _ => &mut self.early,
         };
-        // It grows as it must; the greatest value of an i64 is within what it can grow to.
-        histogram.saturating_record(ns.unsigned_abs());
+        // It grows as it must, to half a megabyte for the greatest value of all.
+        histogram
+            .record(ns.unsigned_abs())
+            .expect("there is room for any u64");
         self.least_ns = Some(self.least_ns.map_or(ns, |least| least.min(ns)));
         self.most_ns = Some(self.most_ns.map_or(ns, |most| most.max(ns)));
         self.sum_ns += i128::from(ns);
@@ -94,13 +96,12 @@ impl Percentiles {
         let of = |histogram: &Histogram<u64>, rank: u64| {
             // Between two ranks, so that rounding leads to neither neighbour.
             let share = (rank as f64 - 0.5) / histogram.len() as f64;
-            let value = histogram.value_at_quantile(share);
-            i64::try_from(value).unwrap_or(i64::MAX)
+            histogram.value_at_quantile(share)
         };
         let early = self.early.len();
         let ns = match rank <= early {
-            true => -of(&self.early, early - rank + 1),
-            false => of(&self.late, rank - early),
+            true => 0i64.saturating_sub_unsigned(of(&self.early, early - rank + 1)),
+            false => 0i64.saturating_add_unsigned(of(&self.late, rank - early)),
         };
         Some(ns.clamp(least, most))
     }

@@ -59,6 +59,9 @@ pub struct Series {
     pub run: u32,
     /// How long it was to sleep.
     pub requested_ns: Option<i64>,
+    /// How finely the system's timers were set: on Windows their resolution, on Linux the thread's
+    /// timer slack.
+    pub resolution_ns: Option<i64>,
     /// Bytes read, written or sent by a sample.
     pub size_bytes: Option<u64>,
     /// The samples, in order.
@@ -77,6 +80,7 @@ impl Series {
             phase: None,
             run,
             requested_ns: None,
+            resolution_ns: None,
             size_bytes: None,
             samples: Vec::new(),
             lateness: Lateness::default(),
@@ -107,6 +111,7 @@ pub(crate) fn table<'s>(series: impl Iterator<Item = &'s Series>) -> LatencySamp
         table.run.push(series.run);
         table.sequence.push(sequence);
         table.requested_ns.push(series.requested_ns);
+        table.resolution_ns.push(series.resolution_ns);
         table.size_bytes.push(series.size_bytes);
         table.outcome.0.push(sample.outcome);
     }

@@ -30,10 +30,20 @@ fn left_out(why: impl std::fmt::Display) {
 /// Measures while a reflector of its own answers, and gives what both saw.
 fn both(
     source: Udp,
-    mut reflector: Udp,
+    reflector: Udp,
     traffic: &Traffic,
     meanwhile: impl FnOnce(),
 ) -> (RoundTrips, Reflected) {
+    let (measured, reflected) = attempt(source, reflector, traffic, meanwhile);
+    (measured.expect("measured"), reflected)
+}
+
+fn attempt(
+    source: Udp,
+    mut reflector: Udp,
+    traffic: &Traffic,
+    meanwhile: impl FnOnce(),
+) -> (Result<RoundTrips, NetError>, Reflected) {
     let stop = AtomicBool::new(false);
     let has_stopped = || stop.load(Ordering::Relaxed);
     thread::scope(|scope| {
@@ -48,7 +58,7 @@ fn both(
         let measured = net::measure(Box::new(source), "here", traffic, around);
         stop.store(true, Ordering::Relaxed);
         let reflected = reflecting.join().expect("no panic").expect("reflected");
-        (measured.expect("measured"), reflected)
+        (measured, reflected)
     })
 }
 
@@ -153,7 +163,15 @@ fn a_group_is_heard_by_both() {
                     continue;
                 }
             };
-            let (result, _) = both(near, far, &TRAFFIC, || {});
+            let result = match attempt(near, far, &TRAFFIC, || {}).0 {
+                Ok(result) => result,
+                // Not every system routes groups of IPv6 over its loopback.
+                Err(error @ NetError::NoAnswer { said: Some(_), .. }) if testbed.is_loopback() => {
+                    left_out(error);
+                    continue;
+                }
+                Err(error) => panic!("{error}"),
+            };
             assert!(result.tally.returned > 0);
             // Our own packets, which a loopback brings back, are no strangers and no duplicates.
             assert_eq!((result.tally.strangers, result.tally.duplicates), (0, 0));

@@ -34,6 +34,9 @@ table! {
         sequence: Vec<u64> = "the probe",
         /// How long it was to sleep.
         requested_ns: Nullable<i64> = "the command",
+        /// How finely the system's timers were set when the run began: on Windows their resolution,
+        /// on Linux the thread's timer slack, by which a sleep may end later than asked for.
+        resolution_ns: Nullable<i64> = "NtQueryTimerResolution; PR_GET_TIMERSLACK",
         /// Bytes read, written or sent.
         size_bytes: Nullable<u64> = "the command",
         /// How it ended.

@@ -59,14 +59,14 @@ pub enum NetError {
         most: u64,
     },
     /// Nobody answered the source's introduction.
-    #[error("no reflector answers at {to} after {} s{}: start `laglab measure net --role reflector` there, and look for a firewall", .waited.as_secs_f64(), if *.refused { " (the port is closed)" } else { "" })]
+    #[error("no reflector answers at {to} after {} s{}: start `laglab measure net --role reflector` there, and look for a firewall", .waited.as_secs_f64(), .said.as_ref().map_or(String::new(), |said| format!(" ({said})")))]
     NoAnswer {
         /// Where it was looked for.
         to: String,
         /// For how long.
         waited: Duration,
-        /// That the machine is there and said that nobody listens.
-        refused: bool,
+        /// What the system said meanwhile: that nobody listens there, or that there is no way.
+        said: Option<String>,
     },
     /// Namespaces need rights that the program lacks, or a program that is absent.
     #[error("cannot make two network namespaces here ({doing}): {why}")]

@@ -34,6 +34,15 @@ pub enum Place {
     },
 }
 
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Peer(address) | Place::Answering(address) => write!(f, "{address}"),
+            Place::Group { group, .. } => write!(f, "the group {group}"),
+        }
+    }
+}
+
 /// What is asked of the sockets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UdpOptions {

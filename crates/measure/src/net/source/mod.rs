@@ -250,7 +250,7 @@ fn introduce(
     let packet = packet_of(traffic.size, Kind::Hello, run);
     let mut buffer = vec![0; usize::from(u16::MAX)];
     let end_ns = around.clock.now_ns() + nanoseconds(traffic.patience);
-    let mut refused = false;
+    let mut said = None;
     while around.clock.now_ns() < end_ns {
         if (around.stop)() {
             return Ok(false);
@@ -271,7 +271,7 @@ fn introduce(
         match answer {
             Ok(_) => {}
             Err(error) if is_about_another_packet(&error) => {
-                refused = true;
+                said = Some(error.to_string());
                 thread::sleep(Duration::from_millis(50));
             }
             Err(error) => {
@@ -283,7 +283,7 @@ fn introduce(
     Err(NetError::NoAnswer {
         to: to.to_owned(),
         waited: traffic.patience,
-        refused,
+        said,
     })
 }
 
@@ -498,6 +498,23 @@ fn is_full(error: &io::Error) -> bool {
     const WSAENOBUFS: i32 = 10_055;
     let code = if cfg!(windows) { WSAENOBUFS } else { ENOBUFS };
     error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(code)
+}
+
+/// What the probe itself does of a sample, in nanoseconds: numbering a packet, reading the clock and
+/// entering an echo; the mean of many.
+pub(super) fn cost_of_a_sample(clock: &Clock) -> f64 {
+    const SAMPLES: u64 = 2_000;
+    let run = RunId([0; 16]);
+    let mut packet = packet_of(HEADER_LEN, Kind::Echo, run);
+    let mut heard = Heard::default();
+    heard.arrivals.reserve(SAMPLES as usize);
+    let start_ns = clock.now_ns();
+    for sequence in 0..SAMPLES {
+        Header::number(&mut packet, sequence);
+        let sent_ns = clock.now_ns();
+        heard.note(&packet, run, clock.now_ns().max(sent_ns));
+    }
+    (clock.now_ns() - start_ns) as f64 / SAMPLES as f64
 }
 
 fn packet_of(size: usize, kind: Kind, run: RunId) -> Vec<u8> {

@@ -4,13 +4,15 @@
 //! A method is a file here: how it sends a burst, and how it takes what has come. Both ends use
 //! connected sockets, so that no stranger's packet is counted.
 
-#[cfg(unix)]
 mod blocking;
+#[cfg(windows)]
+mod iocp;
 #[cfg(target_os = "linux")]
 mod mmsg;
-#[cfg(unix)]
+mod plan;
 mod poll;
-#[cfg(target_os = "linux")]
+mod ready;
+#[cfg(any(target_os = "linux", windows))]
 mod segments;
 #[cfg(target_os = "linux")]
 mod uring;
@@ -22,6 +24,8 @@ use std::thread;
 use std::time::Duration;
 
 use socket2::SockRef;
+
+pub use plan::{PeerThroughputRun, ThroughputPlan, ThroughputReport, ThroughputRun};
 
 use super::buffers::{Buffers, grant};
 use super::testbed::{Family, Side, Testbed};
@@ -83,17 +87,19 @@ impl std::fmt::Debug for Method {
 impl Method {
     /// The methods of this system; the first is what the others are compared to.
     pub const ALL: &'static [Method] = &[
-        #[cfg(unix)]
         Method {
             name: "blocking",
             calls: "send, recv",
             sender: blocking::sender,
             receiver: blocking::receiver,
         },
-        #[cfg(unix)]
         Method {
             name: "poll",
-            calls: "send, poll, recv until empty",
+            calls: if cfg!(windows) {
+                "send, WSAPoll, recv until empty"
+            } else {
+                "send, poll, recv until empty"
+            },
             sender: poll::sender,
             receiver: poll::receiver,
         },
@@ -122,6 +128,27 @@ impl Method {
         Method {
             name: "gso_gro",
             calls: "UDP_SEGMENT, UDP_GRO",
+            sender: segments::sender,
+            receiver: segments::receiver,
+        },
+        #[cfg(windows)]
+        Method {
+            name: "iocp",
+            calls: "64 WSASend, 64 WSARecv, a completion port",
+            sender: iocp::sender,
+            receiver: iocp::receiver,
+        },
+        #[cfg(windows)]
+        Method {
+            name: "uso",
+            calls: "UDP_SEND_MSG_SIZE, recv",
+            sender: segments::sender,
+            receiver: blocking::receiver,
+        },
+        #[cfg(windows)]
+        Method {
+            name: "uso_uro",
+            calls: "UDP_SEND_MSG_SIZE, UDP_RECV_MAX_COALESCED_SIZE",
             sender: segments::sender,
             receiver: segments::receiver,
         },

@@ -2,11 +2,9 @@
 
 use std::io;
 use std::net::UdpSocket;
-use std::os::fd::AsFd;
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-
-use super::{BURST, Receive, Send, Taken, WAIT, if_ready};
+use super::ready::{Ready, wait};
+use super::{BURST, Receive, Send, Taken, if_ready};
 
 struct Polling {
     socket: UdpSocket,
@@ -23,13 +21,6 @@ impl Polling {
             buffer: vec![0; room],
         }))
     }
-
-    /// Waits until something can be done, but not for long.
-    fn wait(&self, what: PollFlags) -> io::Result<()> {
-        let mut sockets = [PollFd::new(self.socket.as_fd(), what)];
-        let time = PollTimeout::try_from(WAIT).unwrap_or(PollTimeout::ZERO);
-        if_ready(poll(&mut sockets, time).map_err(io::Error::from)).map(|_| ())
-    }
 }
 
 pub(super) fn sender(socket: UdpSocket, size: usize) -> io::Result<Box<dyn Send>> {
@@ -44,7 +35,7 @@ impl Send for Polling {
     fn burst(&mut self) -> io::Result<u64> {
         for sent in 0..BURST {
             if if_ready(self.socket.send(&self.buffer))?.is_none() {
-                self.wait(PollFlags::POLLOUT)?;
+                wait(&self.socket, Ready::ToSend)?;
                 return Ok(sent as u64);
             }
         }
@@ -54,7 +45,7 @@ impl Send for Polling {
 
 impl Receive for Polling {
     fn take(&mut self) -> io::Result<Taken> {
-        self.wait(PollFlags::POLLIN)?;
+        wait(&self.socket, Ready::ToReceive)?;
         let mut taken = Taken::default();
         for _ in 0..BURST {
             match if_ready(self.socket.recv(&mut self.buffer))? {

@@ -1,10 +1,12 @@
-//! One call for a train of equal packets, which the kernel cuts as late as it can (`UDP_SEGMENT`) and
-//! joins as early as it can (`UDP_GRO`).
+//! One call for a train of equal packets, which the system cuts as late as it can and joins as early
+//! as it can: `UDP_SEGMENT` and `UDP_GRO` of Linux, `UDP_SEND_MSG_SIZE` and
+//! `UDP_RECV_MAX_COALESCED_SIZE` of Windows (USO and URO).
+//!
+//! Of this file only what is for Windows has unsafe code, since nobody wraps these two options. It is
+//! sound because each call is given an integer of its own and that integer's size.
 
 use std::io;
 use std::net::UdpSocket;
-
-use nix::sys::socket::{setsockopt, sockopt};
 
 use super::super::wire::LARGEST;
 use super::{BURST, Receive, Send, Taken, if_ready};
@@ -22,7 +24,7 @@ struct Receiver {
 }
 
 pub(super) fn sender(socket: UdpSocket, size: usize) -> io::Result<Box<dyn Send>> {
-    setsockopt(&socket, sockopt::UdpGsoSegment, &(size as i32))?;
+    cut(&socket, size)?;
     let packets = (LARGEST / size).clamp(1, BURST);
     Ok(Box::new(Sender {
         socket,
@@ -32,7 +34,7 @@ pub(super) fn sender(socket: UdpSocket, size: usize) -> io::Result<Box<dyn Send>
 }
 
 pub(super) fn receiver(socket: UdpSocket, size: usize) -> io::Result<Box<dyn Receive>> {
-    setsockopt(&socket, sockopt::UdpGroSegment, &true)?;
+    join(&socket)?;
     Ok(Box::new(Receiver {
         socket,
         size,
@@ -57,5 +59,50 @@ impl Receive for Receiver {
             taken.add(bytes, self.size);
         }
         Ok(taken)
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn cut(socket: &UdpSocket, size: usize) -> io::Result<()> {
+    use nix::sys::socket::{setsockopt, sockopt};
+    Ok(setsockopt(socket, sockopt::UdpGsoSegment, &(size as i32))?)
+}
+
+#[cfg(target_os = "linux")]
+fn join(socket: &UdpSocket) -> io::Result<()> {
+    use nix::sys::socket::{setsockopt, sockopt};
+    Ok(setsockopt(socket, sockopt::UdpGroSegment, &true)?)
+}
+
+#[cfg(windows)]
+fn cut(socket: &UdpSocket, size: usize) -> io::Result<()> {
+    use windows_sys::Win32::Networking::WinSock::UDP_SEND_MSG_SIZE;
+    set(socket, UDP_SEND_MSG_SIZE, size as u32)
+}
+
+#[cfg(windows)]
+fn join(socket: &UdpSocket) -> io::Result<()> {
+    use windows_sys::Win32::Networking::WinSock::UDP_RECV_MAX_COALESCED_SIZE;
+    set(socket, UDP_RECV_MAX_COALESCED_SIZE, u32::from(u16::MAX))
+}
+
+#[cfg(windows)]
+#[allow(unsafe_code)]
+fn set(socket: &UdpSocket, option: i32, value: u32) -> io::Result<()> {
+    use std::os::windows::io::AsRawSocket;
+    use windows_sys::Win32::Networking::WinSock::{IPPROTO_UDP, setsockopt};
+    // SAFETY: the value lives longer than the call, and its size is told.
+    let outcome = unsafe {
+        setsockopt(
+            socket.as_raw_socket() as usize,
+            IPPROTO_UDP,
+            option,
+            (&raw const value).cast(),
+            size_of::<u32>() as i32,
+        )
+    };
+    match outcome {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }

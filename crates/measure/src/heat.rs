@@ -1,0 +1,232 @@
+//! Where samples lie: time to the right, latency upward, how many as density.
+
+use serde::Serialize;
+use views::{Bounds, Rows, TimeBuckets, TimeRange};
+
+use crate::{Group, Sample};
+
+/// How latencies go up the axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeatScale {
+    /// The same length for the same difference.
+    Linear,
+    /// The same length for the same factor: from what is usual to what is seldom and very late.
+    #[default]
+    Logarithmic,
+}
+
+/// The axes that several maps have in common, so that they can be looked at side by side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeatAxes {
+    columns: usize,
+    /// The greatest latency of each row but the last, upward.
+    upper_ns: Vec<i64>,
+    low_ns: i64,
+    high_ns: i64,
+    span_ns: i64,
+}
+
+/// How many samples lie in each cell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeatMap {
+    /// What it is of.
+    pub title: String,
+    /// By column of time, then by row from the lowest latency up.
+    pub counts: Vec<Vec<u64>>,
+    /// Samples without a latency, which lie nowhere.
+    pub unknown: u64,
+}
+
+impl HeatAxes {
+    /// Axes that hold all samples of the groups, in so many columns and rows (1 to 2,000 each).
+    ///
+    /// Time is that of a group's own runs, one put after the other: between them others had their
+    /// turn.
+    pub fn around(groups: &[Group<'_>], scale: HeatScale, columns: usize, rows: usize) -> HeatAxes {
+        let known = || {
+            let samples = groups.iter().flat_map(|group| &group.runs);
+            samples.flat_map(|run| run.samples.iter().filter_map(|sample| sample.latency_ns))
+        };
+        let low_ns = match scale {
+            HeatScale::Linear => 0,
+            // What is not above 0 has no logarithm and lies in the lowest row.
+            HeatScale::Logarithmic => known().filter(|ns| *ns > 0).min().unwrap_or(1),
+        };
+        let high_ns = known().max().unwrap_or(0).max(low_ns.saturating_add(1));
+        let rows = rows.clamp(1, 2_000);
+        let edge = |row: usize| {
+            let share = row as f64 / rows as f64;
+            let (low, high) = (low_ns as f64, high_ns as f64);
+            (match scale {
+                HeatScale::Linear => low + share * (high - low),
+                HeatScale::Logarithmic => low * (high / low).powf(share),
+            }) as i64
+        };
+        let span = |group: &Group<'_>| in_a_row(group).last().map_or(0, |(ns, _)| ns + 1);
+        HeatAxes {
+            columns: columns.clamp(1, 2_000),
+            // Edges of narrow rows may be the same number; each must be a row nevertheless.
+            upper_ns: (1..rows).map(edge).collect(),
+            low_ns,
+            high_ns,
+            span_ns: groups.iter().map(span).max().unwrap_or(0).max(1),
+        }
+    }
+
+    /// Length of the axis of time.
+    pub fn span_ns(&self) -> i64 {
+        self.span_ns
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.upper_ns.len() + 1
+    }
+
+    /// The latency at a row's lower edge; that of the number of rows is the upper end.
+    pub fn edge_ns(&self, row: usize) -> i64 {
+        match row {
+            0 => self.low_ns,
+            _ => self.upper_ns.get(row - 1).copied().unwrap_or(self.high_ns),
+        }
+    }
+
+    /// The map of a group.
+    pub fn map(&self, group: &Group<'_>, title: &str) -> HeatMap {
+        let range = TimeRange::new(0, self.span_ns);
+        let bounds = Bounds::new(self.upper_ns.clone());
+        let classes: Vec<usize> = self.upper_ns.iter().map(|ns| bounds.class(*ns)).collect();
+        let mut known = (Vec::new(), Vec::new());
+        let mut unknown = 0;
+        for (ns, sample) in in_a_row(group) {
+            match sample.latency_ns {
+                Some(latency) => {
+                    known.0.push(ns);
+                    known.1.push(latency);
+                }
+                None => unknown += 1,
+            }
+        }
+        // Both have bounds far below what views refuses, and nothing cancels the pass.
+        let buckets = TimeBuckets::new(range, self.columns);
+        let mut map = views::HeatMap::new(buckets, bounds).expect("at most 2,000 by 2,000 cells");
+        map.add(&known.0, &known.1, &Rows::of(0..known.0.len()))
+            .expect("nothing cancels it");
+        let spread = |column: Vec<u64>| {
+            let mut rows = vec![0; self.rows()];
+            for (class, count) in column.into_iter().enumerate() {
+                // The first of the rows that share an edge; the last class is above all edges.
+                let row = classes.iter().position(|of| *of == class);
+                rows[row.unwrap_or(self.rows() - 1)] += count;
+            }
+            rows
+        };
+        let mut counts: Vec<Vec<u64>> = map.finish().into_iter().map(spread).collect();
+        counts.resize(self.columns, vec![0; self.rows()]);
+        HeatMap {
+            title: title.to_owned(),
+            counts,
+            unknown,
+        }
+    }
+}
+
+impl HeatMap {
+    /// The most samples in one cell.
+    pub fn most(&self) -> u64 {
+        self.counts.iter().flatten().copied().max().unwrap_or(0)
+    }
+}
+
+/// The samples of a group's runs, each with its time if the runs followed one another.
+fn in_a_row<'g>(group: &'g Group<'_>) -> impl Iterator<Item = (i64, &'g Sample)> {
+    let mut offset_ns = 0i64;
+    group.runs.iter().flat_map(move |run| {
+        let first = run.samples.first().map_or(0, |sample| sample.start_ns);
+        let last = run.samples.last().map_or(0, |sample| sample.start_ns);
+        let begin = offset_ns;
+        let length = last.saturating_sub(first).max(0);
+        offset_ns = begin.saturating_add(length).saturating_add(1);
+        run.samples.iter().map(move |sample| {
+            let since = sample.start_ns.saturating_sub(first).clamp(0, length);
+            (begin.saturating_add(since), sample)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Probe, Series};
+
+    /// Two runs of 1 ms steps, with a pause of an hour between them.
+    fn runs(latencies: &[i64]) -> Vec<Series> {
+        let run = |number: i64| {
+            let mut series = Series::new(Probe::Sleep, "m", "s", number as u32);
+            series.samples = (0..)
+                .zip(latencies)
+                .map(|(n, ns)| {
+                    let start = number * 3_600_000_000_000 + n * 1_000_000;
+                    Sample::timed(start, start, start + ns)
+                })
+                .collect();
+            series
+        };
+        vec![run(0), run(1)]
+    }
+
+    fn group(series: &[Series]) -> Group<'_> {
+        Group {
+            first: &series[0],
+            runs: series.iter().collect(),
+        }
+    }
+
+    #[test]
+    fn every_sample_with_a_latency_lies_in_one_cell() {
+        let mut series = runs(&[100, 1_000, 10_000, 100_000, 1_000_000]);
+        series[1].samples[2].latency_ns = None;
+        let group = group(&series);
+        for scale in [HeatScale::Linear, HeatScale::Logarithmic] {
+            for (columns, rows) in [(1, 1), (7, 3), (80, 40), (5_000, 5_000)] {
+                let axes = HeatAxes::around(std::slice::from_ref(&group), scale, columns, rows);
+                let map = axes.map(&group, "m");
+                assert_eq!(map.counts.len(), columns.min(2_000));
+                assert!(map.counts.iter().all(|column| column.len() == axes.rows()));
+                assert_eq!(map.counts.iter().flatten().sum::<u64>(), 9);
+                assert_eq!(map.unknown, 1);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_are_decades_where_the_latencies_are() {
+        let series = runs(&[100, 1_500, 15_000, 150_000, 1_000_000]);
+        let group = group(&series);
+        let axes = HeatAxes::around(std::slice::from_ref(&group), HeatScale::Logarithmic, 2, 4);
+        assert_eq!(axes.edge_ns(0), 100);
+        assert!((axes.edge_ns(1) - 1_000).abs() <= 1);
+        assert_eq!(axes.edge_ns(4), 1_000_000);
+        // Two runs of 4 ms one after the other, in two columns: one each.
+        assert!((axes.span_ns() - 8_000_000).abs() < 10);
+        let map = axes.map(&group, "m");
+        assert_eq!(map.counts, [[1, 1, 1, 2], [1, 1, 1, 2]]);
+        let axes = HeatAxes::around(std::slice::from_ref(&group), HeatScale::Linear, 1, 2);
+        assert_eq!(axes.map(&group, "m").counts, [[8, 2]]);
+    }
+
+    #[test]
+    fn what_is_early_or_nothing_at_all_has_its_place() {
+        let series = runs(&[-5, 0, 1]);
+        let group = group(&series);
+        let axes = HeatAxes::around(std::slice::from_ref(&group), HeatScale::Logarithmic, 1, 8);
+        let map = axes.map(&group, "m");
+        assert_eq!(map.unknown, 2, "the clock went back");
+        assert_eq!(map.counts[0].iter().sum::<u64>(), 4);
+        let none: [Series; 0] = [];
+        let axes = HeatAxes::around(&[], HeatScale::Logarithmic, 3, 3);
+        assert_eq!((axes.rows(), axes.span_ns()), (3, 1));
+        assert!(none.is_empty());
+    }
+}

@@ -1,0 +1,227 @@
+//! Heat maps side by side as a picture, in colours or as lines of text.
+
+mod raster;
+mod svg;
+
+use crate::heat::{HeatAxes, HeatMap};
+
+/// Red, green and blue.
+type Rgb = [u8; 3];
+
+const PAPER: Rgb = [255, 255, 255];
+const INK: Rgb = [40, 40, 40];
+const FRAME: Rgb = [200, 200, 200];
+
+/// From few samples in a cell to many: pale yellow, orange, red to dark purple, which stays readable
+/// in grey (after matplotlib's "inferno", reversed; CC0).
+const RAMP: [Rgb; 6] = [
+    [252, 240, 164],
+    [252, 181, 25],
+    [237, 105, 37],
+    [187, 55, 84],
+    [115, 29, 109],
+    [35, 12, 76],
+];
+
+/// Pixels of a cell, a letter, and what surrounds a map.
+const CELL: usize = 4;
+const LETTER: usize = 8;
+const LEFT: usize = 9 * LETTER;
+const TOP: usize = 3 * LETTER;
+const BOTTOM: usize = 4 * LETTER;
+const GAP: usize = 2 * LETTER;
+
+/// Something that can be drawn on.
+trait Canvas {
+    fn rectangle(&mut self, at: (usize, usize), size: (usize, usize), colour: Rgb);
+    /// Text whose upper left corner is there.
+    fn text(&mut self, at: (usize, usize), text: &str);
+}
+
+/// The maps as SVG.
+pub fn heat_svg(axes: &HeatAxes, maps: &[HeatMap]) -> String {
+    let mut svg = svg::Svg::new(size(axes, maps));
+    draw(&mut svg, axes, maps);
+    svg.finish()
+}
+
+/// The maps as PNG.
+pub fn heat_png(axes: &HeatAxes, maps: &[HeatMap]) -> Vec<u8> {
+    let mut raster = raster::Raster::new(size(axes, maps));
+    draw(&mut raster, axes, maps);
+    raster.png()
+}
+
+/// How dense a cell is, from 0 (no sample, which none else is) to 1 (the most of all maps): by the
+/// logarithm, so that single samples are seen beside thousands.
+pub fn density(count: u64, most: u64) -> f64 {
+    match count {
+        0 => 0.0,
+        _ => (1.0 + count as f64).ln() / (1.0 + most.max(count) as f64).ln(),
+    }
+}
+
+/// The colour of a density above 0.
+pub fn heat_colour(density: f64) -> Rgb {
+    let at = density.clamp(0.0, 1.0) * (RAMP.len() - 1) as f64;
+    let from = (at as usize).min(RAMP.len() - 2);
+    let share = at - from as f64;
+    std::array::from_fn(|part| {
+        let (low, high) = (RAMP[from][part], RAMP[from + 1][part]);
+        (f64::from(low) + share * (f64::from(high) - f64::from(low))).round() as u8
+    })
+}
+
+/// A span of time in few letters.
+pub fn short_time(ns: i64) -> String {
+    let (value, unit) = match ns.unsigned_abs() {
+        0..1_000 => return format!("{ns} ns"),
+        1_000..1_000_000 => (ns as f64 / 1e3, "us"),
+        1_000_000..1_000_000_000 => (ns as f64 / 1e6, "ms"),
+        _ => (ns as f64 / 1e9, "s"),
+    };
+    match value.abs() {
+        100.0.. => format!("{value:.0} {unit}"),
+        10.0.. => format!("{value:.1} {unit}"),
+        _ => format!("{value:.2} {unit}"),
+    }
+}
+
+fn map_size(axes: &HeatAxes, map: &HeatMap) -> (usize, usize) {
+    (map.counts.len() * CELL, axes.rows() * CELL)
+}
+
+fn size(axes: &HeatAxes, maps: &[HeatMap]) -> (usize, usize) {
+    let widths = maps.iter().map(|map| map_size(axes, map).0 + GAP);
+    let width = LEFT + widths.sum::<usize>();
+    (width.max(LEFT + GAP), TOP + axes.rows() * CELL + BOTTOM)
+}
+
+fn draw(canvas: &mut impl Canvas, axes: &HeatAxes, maps: &[HeatMap]) {
+    let most = maps.iter().map(HeatMap::most).max().unwrap_or(0);
+    let height = axes.rows() * CELL;
+    // As many labels as there is room for, at edges of rows.
+    let step = axes.rows().div_ceil(8).max(1);
+    for row in (0..=axes.rows()).step_by(step) {
+        let y = TOP + height - row * CELL;
+        let label = short_time(axes.edge_ns(row));
+        let x = (LEFT - LETTER).saturating_sub(label.len() * LETTER);
+        canvas.text((x, y.saturating_sub(LETTER / 2)), &label);
+        canvas.rectangle((LEFT - LETTER / 2, y), (LETTER / 2, 1), FRAME);
+    }
+    let mut left = LEFT;
+    for map in maps {
+        let (width, _) = map_size(axes, map);
+        frame(canvas, (left, TOP), (width, height));
+        // What does not fit over its map is cut.
+        let title: String = map.title.chars().take(width / LETTER).collect();
+        canvas.text((left, LETTER), &title);
+        for (column, rows) in map.counts.iter().enumerate() {
+            for (row, count) in rows.iter().enumerate().filter(|(_, count)| **count > 0) {
+                let at = (left + column * CELL, TOP + height - (row + 1) * CELL);
+                canvas.rectangle(at, (CELL, CELL), heat_colour(density(*count, most)));
+            }
+        }
+        let end = short_time(axes.span_ns());
+        canvas.text((left, TOP + height + LETTER), "0 s");
+        let x = left + width.saturating_sub(end.len() * LETTER);
+        canvas.text((x, TOP + height + LETTER), &end);
+        left += width + GAP;
+    }
+}
+
+fn frame(canvas: &mut impl Canvas, (x, y): (usize, usize), (width, height): (usize, usize)) {
+    for (at, size) in [
+        ((x - 1, y - 1), (width + 2, 1)),
+        ((x - 1, y + height), (width + 2, 1)),
+        ((x - 1, y - 1), (1, height + 2)),
+        ((x + width, y - 1), (1, height + 2)),
+    ] {
+        canvas.rectangle(at, size, FRAME);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Group, HeatScale, Probe, Sample, Series};
+
+    fn drawn() -> (HeatAxes, Vec<HeatMap>) {
+        let mut series = Series::new(Probe::Sleep, "m", "s", 0);
+        series.samples = (0..10)
+            .map(|n| Sample::timed(n, n, n + 1_000 * (n + 1)))
+            .collect();
+        let group = Group {
+            first: &series,
+            runs: vec![&series],
+        };
+        let axes = HeatAxes::around(std::slice::from_ref(&group), HeatScale::Linear, 20, 10);
+        let maps = ["a & <b>", "second"].map(|title| axes.map(&group, title));
+        (axes, maps.into())
+    }
+
+    #[test]
+    fn an_svg_holds_a_rectangle_for_every_cell_that_has_samples() {
+        let (axes, maps) = drawn();
+        let svg = heat_svg(&axes, &maps);
+        let cells = maps.iter().flat_map(|map| map.counts.iter().flatten());
+        let cells = cells.filter(|count| **count > 0).count();
+        let drawn = svg.matches("width=\"4\" height=\"4\"").count();
+        assert_eq!(drawn, cells);
+        assert!(
+            svg.contains("a &amp; &lt;b&gt;"),
+            "what names methods is text"
+        );
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+    }
+
+    #[test]
+    fn a_png_has_the_colours_of_the_cells() {
+        let (axes, maps) = drawn();
+        let png = heat_png(&axes, &maps);
+        let mut reader = png::Decoder::new(std::io::Cursor::new(png))
+            .read_info()
+            .unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        let info = reader.next_frame(&mut pixels).unwrap();
+        assert_eq!(
+            (info.width as usize, info.height as usize),
+            size(&axes, &maps)
+        );
+        let pixel = |x: usize, y: usize| {
+            let at = (y * info.width as usize + x) * 3;
+            [pixels[at], pixels[at + 1], pixels[at + 2]]
+        };
+        // The first sample is in the lowest row of the first column; the cell above it is empty.
+        let bottom = TOP + axes.rows() * CELL;
+        let count = maps[0].counts[0][0];
+        assert!(count > 0 && maps[0].counts[0][9] == 0);
+        assert_eq!(
+            pixel(LEFT + 1, bottom - 2),
+            heat_colour(density(count, maps[0].most()))
+        );
+        assert_eq!(pixel(LEFT + 1, TOP + 2), PAPER);
+    }
+
+    #[test]
+    fn more_is_darker_and_one_is_seen() {
+        let brightness = |count| {
+            let colour = heat_colour(density(count, 10_000));
+            colour.iter().map(|part| u32::from(*part)).sum::<u32>()
+        };
+        let of = [1, 10, 100, 1_000, 10_000].map(brightness);
+        assert!(of.is_sorted_by(|a, b| a > b), "{of:?}");
+        assert_eq!(density(0, 10), 0.0);
+        assert_eq!(density(10, 10), 1.0);
+        assert!(density(1, 1_000_000) > 0.04);
+    }
+
+    #[test]
+    fn times_are_short() {
+        let texts = [-7, 999, 1_500, 12_345, 15_625_000, 2_000_000_000].map(short_time);
+        assert_eq!(
+            texts,
+            ["-7 ns", "999 ns", "1.50 us", "12.3 us", "15.6 ms", "2.00 s"]
+        );
+    }
+}
