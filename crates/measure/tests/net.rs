@@ -2,16 +2,17 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use measure::net::throughput::{self, Method};
+use measure::net::peers::{self, PeerError};
+use measure::net::throughput::{self, Method, ThroughputPlan};
 use measure::net::{
-    self, Around, Ended, Family, Interface, NetError, Pace, Patience, Place, Reflected, RoundTrips,
-    Side, Testbed, Traffic, Udp, UdpGrants, UdpOptions,
+    self, Around, Ended, Family, Interface, NetError, NetSetting, Pace, Patience, Place, Reflected,
+    RoundTripPlan, RoundTrips, Route, Side, Testbed, Traffic, Udp, UdpGrants, UdpOptions,
 };
-use measure::{Clock, Scheduling};
+use measure::{Clock, End, Plan, SampleOutcome, Scheduling};
 
 const TRAFFIC: Traffic = Traffic {
     pace: Pace::PerSecond(NonZeroU32::new(2_000).unwrap()),
@@ -340,4 +341,180 @@ fn a_name_that_resolves_to_nothing_is_no_interface() {
     assert!(matches!(error, NetError::UnknownInterface { .. }));
     let loopback = Interface::find(&IpAddr::V4(Ipv4Addr::LOCALHOST).to_string());
     assert!(loopback.expect("everybody has it").is_loopback());
+}
+
+const TURNS: Plan = Plan {
+    warm_up: 0,
+    at_least: 1,
+    at_most: 3,
+    time: Duration::MAX,
+    precision: None,
+};
+
+fn plan(route: Route) -> RoundTripPlan {
+    RoundTripPlan {
+        route,
+        paces: vec![TRAFFIC.pace],
+        settings: vec![NetSetting::default()],
+        size: TRAFFIC.size,
+        time: TRAFFIC.time,
+        warm_up: Duration::ZERO,
+        patience: Duration::from_secs(1),
+        with_peer: false,
+        plan: TURNS,
+    }
+}
+
+#[test]
+fn rates_and_settings_are_measured_in_turns() {
+    let marked = NetSetting {
+        udp: UdpOptions {
+            dscp: Some(46),
+            ..UdpOptions::default()
+        },
+        ..NetSetting::default()
+    };
+    let plan = RoundTripPlan {
+        paces: vec![TRAFFIC.pace, Pace::PingPong],
+        settings: vec![NetSetting::default(), marked],
+        ..plan(Route::Here {
+            testbed: Testbed::loopback(),
+            family: Family::V4,
+            group: None,
+        })
+    };
+    let report = plan.measure(&Clock::best(), &|| false).expect("measured");
+    let measurement = &report.measurement;
+    assert_eq!(
+        (measurement.end, measurement.groups().len()),
+        (End::Rounds, 4)
+    );
+    assert_eq!((measurement.series.len(), report.fates.len()), (12, 12));
+    for (series, fates) in measurement.series.iter().zip(&report.fates) {
+        assert_eq!(
+            (&series.method, &series.setting),
+            (&fates.method, &fates.setting)
+        );
+        let of = |outcome| {
+            series
+                .samples
+                .iter()
+                .filter(|s| s.outcome == outcome)
+                .count() as u64
+        };
+        let tally = fates.tally;
+        assert_eq!(of(SampleOutcome::Done), tally.returned);
+        assert_eq!(of(SampleOutcome::Lost), tally.lost);
+        assert_eq!(of(SampleOutcome::Failed), tally.not_sent);
+        assert!(
+            series
+                .samples
+                .iter()
+                .all(|sample| sample.intended_start_ns >= 0)
+        );
+        if cfg!(target_os = "linux") {
+            let mark = if series.setting.contains("DSCP 46") {
+                46
+            } else {
+                0
+            };
+            assert!(
+                fates.seen_dscp.iter().all(|(seen, _)| *seen == mark),
+                "{fates:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_reflector_that_dies_in_the_second_run_leaves_the_first() {
+    let place = Place::Answering((Ipv4Addr::LOCALHOST, 0).into());
+    let (mut reflector, _) = open(&place, &UdpOptions::default()).expect("opened");
+    let at = reflector.local_address().expect("an address");
+    let is_over = AtomicBool::new(false);
+    let asked = AtomicU64::new(0);
+    // It is asked before each packet; a run is 4,000 and a hello.
+    let dies = || {
+        let packets = asked.fetch_add(1, Ordering::Relaxed);
+        packets >= 5_000 || is_over.load(Ordering::Relaxed)
+    };
+    let plan = RoundTripPlan {
+        time: Duration::from_secs(2),
+        patience: Duration::from_millis(500),
+        ..plan(Route::There(Place::Peer(at)))
+    };
+    let report = thread::scope(|scope| {
+        scope.spawn(|| net::reflect(&mut reflector, Patience::default(), &dies));
+        let report = plan.measure(&Clock::best(), &|| false);
+        is_over.store(true, Ordering::Relaxed);
+        report.expect("the first run is there")
+    });
+    assert!(report.measurement.series.len() < 3);
+    let last = report.fates.last().expect("there is one");
+    assert_eq!(last.ended, Ended::Silent);
+    assert!(report.fates.iter().any(|fates| fates.tally.returned > 0));
+    let notes = report.measurement.notes.join(" ");
+    assert!(notes.contains("fell silent"), "{notes}");
+}
+
+#[test]
+fn a_plan_that_finds_nobody_is_an_error() {
+    let closed = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
+    let at = closed.local_addr().expect("an address");
+    drop(closed);
+    let plan = RoundTripPlan {
+        patience: Duration::from_millis(200),
+        ..plan(Route::There(Place::Peer(at)))
+    };
+    let error = plan.measure(&Clock::best(), &|| false).map(|_| ());
+    assert!(matches!(error, Err(NetError::NoAnswer { .. })), "{error:?}");
+}
+
+#[test]
+fn methods_are_measured_in_turns() {
+    let plan = ThroughputPlan {
+        testbed: Testbed::loopback(),
+        family: Family::V4,
+        methods: ["poll", "blocking"]
+            .iter()
+            .filter_map(|name| Method::named(name))
+            .collect(),
+        scheduling: Scheduling::default(),
+        size: 100,
+        time: Duration::from_millis(20),
+        buffer_bytes: Some(1 << 20),
+        with_peer: false,
+        plan: TURNS,
+    };
+    let report = plan.measure(&Clock::best(), &|| false).expect("measured");
+    let methods: Vec<&str> = report.runs.iter().map(|run| run.method).collect();
+    assert_eq!(
+        methods,
+        ["poll", "blocking", "blocking", "poll", "poll", "blocking"]
+    );
+    assert!(
+        report.compared("poll", "blocking").is_err(),
+        "three runs are too few"
+    );
+    let stopped = plan.measure(&Clock::best(), &|| true).expect("measured");
+    assert_eq!((stopped.end, stopped.runs.len()), (End::Stopped, 0));
+}
+
+#[test]
+fn peers_are_understood_where_they_are_installed() {
+    let testbed = Testbed::loopback();
+    match peers::round_trips(&testbed, Family::V4, &TRAFFIC, &|| false) {
+        Err(error @ PeerError::Absent(_)) => left_out(error),
+        Err(error) => panic!("{error}"),
+        Ok(trips) => {
+            assert!(trips.sent > 0 && trips.p50_ns > 0);
+            assert!(trips.p50_ns <= trips.p99_ns && trips.p99_ns <= trips.max_ns);
+        }
+    }
+    let time = Duration::from_millis(100);
+    match peers::throughput(&testbed, Family::V4, 100, time, &|| false) {
+        Err(error @ PeerError::Absent(_)) => left_out(error),
+        Err(error) => panic!("{error}"),
+        Ok(through) => assert!(through.sent > 0 && through.lost <= through.sent),
+    }
 }

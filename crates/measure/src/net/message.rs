@@ -5,7 +5,8 @@ use std::net::UdpSocket;
 
 use super::Received;
 
-/// Receives one datagram. With `at_once` it does not wait, where the system can be told so.
+/// Receives one datagram. Without room for what the system says of it, it is only received, which is
+/// quicker. With `at_once` it does not wait, where the system can be told so.
 ///
 /// # Errors
 /// What the system says; [`io::ErrorKind::WouldBlock`] or [`io::ErrorKind::TimedOut`] when none came
@@ -14,16 +15,23 @@ use super::Received;
 pub(super) fn receive(
     socket: &UdpSocket,
     buffer: &mut [u8],
-    control: &mut Vec<u8>,
+    control: Option<&mut Vec<u8>>,
     at_once: bool,
 ) -> io::Result<Received> {
-    use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg};
+    use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recv, recvmsg};
     use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
     use std::os::fd::AsRawFd;
 
     let flags = match at_once {
         true => MsgFlags::MSG_DONTWAIT,
         false => MsgFlags::empty(),
+    };
+    let Some(control) = control else {
+        return Ok(Received {
+            len: recv(socket.as_raw_fd(), buffer, flags)?,
+            from: None,
+            class: None,
+        });
     };
     let mut parts = [io::IoSliceMut::new(buffer)];
     let message = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut parts, Some(control), flags)?;
@@ -54,8 +62,8 @@ pub(super) fn receive(
 pub(super) fn receive(
     socket: &UdpSocket,
     buffer: &mut [u8],
-    _control: &mut Vec<u8>,
-    _at_once: bool,
+    _: Option<&mut Vec<u8>>,
+    _: bool,
 ) -> io::Result<Received> {
     let (len, from) = socket.recv_from(buffer)?;
     Ok(Received {

@@ -47,7 +47,7 @@ mod buffers;
 mod error;
 mod interface;
 mod message;
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "no_namespaces.rs")]
 mod namespaces;
 pub mod peers;
 mod reflector;

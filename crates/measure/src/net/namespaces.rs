@@ -1,14 +1,13 @@
 //! Network namespaces that belong to nobody but an open file.
 
 use std::fs::File;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::thread;
 
 use nix::sched::{CloneFlags, setns, unshare};
 
-use super::testbed::{Family, Side};
+use super::testbed::{Family, Side, end_of_cable};
 use super::{NetError, peers};
 
 /// The names of the two ends of the cable.
@@ -41,8 +40,8 @@ impl Namespaces {
             &format!("link add {near_link} type veth peer name {far_link} netns {far}"),
         )?;
         for (side, link) in [(Side::Near, near_link), (Side::Far, far_link)] {
-            let v4 = Namespaces::address(side, Family::V4);
-            let v6 = Namespaces::address(side, Family::V6);
+            let v4 = end_of_cable(side, Family::V4);
+            let v6 = end_of_cable(side, Family::V6);
             for line in [
                 "link set lo up".to_owned(),
                 format!("addr add {v4}/24 dev {link}"),
@@ -55,18 +54,6 @@ impl Namespaces {
             }
         }
         Ok(())
-    }
-
-    /// Addresses that nobody has: for documentation (RFC 5737), and unique local ones (RFC 4193).
-    pub(super) fn address(side: Side, family: Family) -> IpAddr {
-        let host = match side {
-            Side::Near => 1,
-            Side::Far => 2,
-        };
-        match family {
-            Family::V4 => Ipv4Addr::new(192, 0, 2, host).into(),
-            Family::V6 => Ipv6Addr::new(0xfd6c, 0x6c61, 0x6200, 0, 0, 0, 0, host.into()).into(),
-        }
     }
 
     /// Does something on a thread that is in the namespace; threads and programs that it starts are

@@ -3,13 +3,14 @@
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
 
 use super::buffers::{Buffers, grant};
 use super::{Interface, NetError, Received, Transport, message};
-use crate::Grant;
+use crate::{Clock, Grant, Spin};
 
 /// How long [`Transport::receive`] waits here: as long as an end takes to notice that it shall stop.
 const WAIT: Duration = Duration::from_millis(100);
@@ -71,8 +72,11 @@ pub struct Udp {
     socket: UdpSocket,
     /// Where packets go that answer nobody; none if the socket is connected.
     group: Option<SocketAddr>,
-    control: Vec<u8>,
+    /// Room for what the system says of a packet; none if nobody asks.
+    control: Option<Vec<u8>>,
     spin: Duration,
+    /// When it last slept.
+    awake_since: Instant,
 }
 
 impl Udp {
@@ -103,17 +107,23 @@ impl Udp {
                 group_to = Some(*group);
             }
         }
-        let mut grants = UdpGrants::default();
-        grants.buffers = grant(&socket, options.buffer_bytes)
-            .map_err(NetError::while_doing("asking for buffers"))?;
+        let mut grants = UdpGrants {
+            buffers: grant(&socket, options.buffer_bytes)
+                .map_err(NetError::while_doing("asking for buffers"))?,
+            others: Vec::new(),
+        };
         if let Some(dscp) = options.dscp {
             let outcome = mark(&socket, is_v4, dscp << 2);
             grants.enter(format!("DSCP {dscp}"), outcome);
         }
-        let read_class = read_class(&socket, is_v4);
-        // That a mark cannot be read is worth a word only to someone who marks packets.
-        if options.dscp.is_some() {
-            grants.enter("reading the DSCP of what comes", read_class);
+        // Who is a source hears of it from the reflector, and receives the faster without.
+        let is_source = matches!(place, Place::Peer(_));
+        if !is_source {
+            let read_class = read_class(&socket, is_v4);
+            // That a mark cannot be read is worth a word only to someone who marks packets.
+            if options.dscp.is_some() {
+                grants.enter("reading the DSCP of what comes", read_class);
+            }
         }
         if let Some(time) = options.busy_poll {
             grants.enter(
@@ -135,8 +145,9 @@ impl Udp {
         let udp = Udp {
             socket: socket.into(),
             group: group_to,
-            control: message::control_room(),
+            control: (!is_source).then(message::control_room),
             spin: options.spin.unwrap_or_default().min(LONGEST_SPIN),
+            awake_since: Instant::now(),
         };
         Ok((udp, grants))
     }
@@ -161,29 +172,32 @@ impl Transport for Udp {
 
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         if !self.spin.is_zero() && cfg!(target_os = "linux") {
+            // A thread that always finds a packet while it spins never sleeps by itself.
+            if self.awake_since.elapsed() >= Spin::<Clock>::LONGEST {
+                thread::sleep(Spin::<Clock>::REST);
+                self.awake_since = Instant::now();
+            }
             let started = Instant::now();
             while started.elapsed() < self.spin {
-                let received = message::receive(&self.socket, buffer, &mut self.control, true);
+                let received = message::receive(&self.socket, buffer, self.control.as_mut(), true);
                 if let Some(received) = in_time(received)? {
                     return Ok(Some(received));
                 }
                 std::hint::spin_loop();
             }
         }
-        in_time(message::receive(
-            &self.socket,
-            buffer,
-            &mut self.control,
-            false,
-        ))
+        let received = message::receive(&self.socket, buffer, self.control.as_mut(), false);
+        self.awake_since = Instant::now();
+        in_time(received)
     }
 
     fn another(&self) -> io::Result<Box<dyn Transport>> {
         Ok(Box::new(Udp {
             socket: self.socket.try_clone()?,
             group: self.group,
-            control: message::control_room(),
+            control: self.control.is_some().then(message::control_room),
             spin: self.spin,
+            awake_since: Instant::now(),
         }))
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! This file has unsafe code, because Windows is given addresses of memory: of the data and of the
 //! record of each call. What makes it sound: none of that memory moves or is freed while its call is
-//! outstanding. Records and data are in boxes that nothing else touches; whoever drops them cancels
+//! outstanding. Records and data are in a box that nothing else touches; whoever drops them cancels
 //! the calls and waits for their ends first, and leaks the memory should that fail.
 #![allow(unsafe_code)]
 
@@ -33,7 +33,7 @@ struct Call {
 struct Port {
     socket: UdpSocket,
     port: OwnedHandle,
-    calls: Vec<Box<Call>>,
+    calls: Box<[Call]>,
     outstanding: usize,
     size: usize,
 }
@@ -57,11 +57,11 @@ impl Port {
             };
             // SAFETY: the record is integers and addresses, for which zeros are values.
             let record = unsafe { mem::zeroed() };
-            Box::new(Call {
+            Call {
                 record,
                 buffer,
                 data,
-            })
+            }
         };
         Ok(Port {
             socket,
@@ -76,11 +76,11 @@ impl Port {
     /// Begins a call.
     fn begin(&mut self, number: usize, is_send: bool) -> io::Result<()> {
         let socket = self.socket.as_raw_socket() as usize;
-        let call = &mut *self.calls[number];
+        let call = &mut self.calls[number];
         debug_assert_eq!(call.data.len(), self.size);
         let record = &raw mut call.record;
         let mut flags = 0;
-        // SAFETY: record, buffer and data stay in their box until the call's end is told, which is
+        // SAFETY: record, buffer and data stay where they are until the call's end is told, which is
         // also told by the port when it ends at once; the flags are read during the call only.
         let outcome = unsafe {
             *record = mem::zeroed();
