@@ -453,8 +453,12 @@ fn a_reflector_that_dies_in_the_second_run_leaves_the_first() {
     let last = report.fates.last().expect("there is one");
     assert_eq!(last.ended, Ended::Silent);
     assert!(report.fates.iter().any(|fates| fates.tally.returned > 0));
-    let notes = report.measurement.notes.join(" ");
-    assert!(notes.contains("fell silent"), "{notes}");
+    let failed = report.failed.expect("it is said");
+    assert!(
+        failed.starts_with("the reflector fell silent in run"),
+        "{failed}"
+    );
+    assert_eq!(report.measurement.end, End::Rounds, "nobody stopped it");
 }
 
 #[test]

@@ -14,8 +14,8 @@ use super::{
     Testbed, Traffic, Trip, Udp, UdpGrants, UdpOptions, measure, reflect,
 };
 use crate::{
-    Clock, ClockFacts, Comparison, Grant, Incomparable, Machine, Measurement, Now, Plan, Probe,
-    Sample, SampleOutcome, Scheduling, Series, SettingGrants, Stop, Unavailable, compare,
+    Clock, ClockFacts, Comparison, End, Grant, Incomparable, Machine, Measurement, Now, Plan,
+    Probe, Sample, SampleOutcome, Scheduling, Series, SettingGrants, Stop, Unavailable, compare,
 };
 
 /// Where the reflector is.
@@ -108,6 +108,8 @@ pub struct RoundTripReport {
     pub fates: Vec<Fates>,
     /// What the peer measured.
     pub peer: Vec<PeerRun>,
+    /// What ended it before its time, other than the user; what was measured until then is here.
+    pub failed: Option<String>,
 }
 
 impl fmt::Display for NetSetting {
@@ -179,11 +181,12 @@ impl RoundTripPlan {
                 settings: Vec::new(),
                 unavailable: Vec::new(),
                 series: Vec::new(),
-                end: crate::End::Rounds,
+                end: End::Rounds,
                 notes: self.notes(),
             },
             fates: Vec::new(),
             peer: Vec::new(),
+            failed: None,
         };
         let ours = self.paces.len() * self.settings.len();
         let mut peers = match self.with_peer {
@@ -251,23 +254,26 @@ impl RoundTripPlan {
                 }
                 if is_silent {
                     has_failed.store(true, Ordering::Relaxed);
-                    report.measurement.notes.push(format!(
-                    "The reflector fell silent in run {run} of {method}; what was measured until \
-                     then is kept, and what was under way counts as lost."
-                ));
+                    report.failed = Some(format!(
+                        "the reflector fell silent in run {run} of {method}: look whether it still \
+                         runs; what was measured until then is kept, and what was under way counts \
+                         as lost"
+                    ));
                 }
                 Ok(median.map(|ns| ns as f64))
             })?;
         if let Some(error) = failed.into_inner() {
-            match report.measurement.series.is_empty() {
-                true => return Err(error),
-                false => report
-                    .measurement
-                    .notes
-                    .push(format!("It ended early: {error}")),
+            if report.measurement.series.is_empty() {
+                return Err(error);
             }
+            report.failed = Some(format!("it ended early: {error}"));
         }
-        report.measurement.end = end;
+        // Then the user did not stop it.
+        report.measurement.end = match &report.failed {
+            Some(_) if !stop() => End::Rounds,
+            _ => end,
+        };
+        report.measurement.notes.extend(report.failed.clone());
         report.measurement.settings = (self.settings.iter().zip(grants))
             .map(|(setting, grants)| SettingGrants {
                 setting: setting.to_string(),

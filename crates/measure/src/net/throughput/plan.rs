@@ -65,6 +65,8 @@ pub struct ThroughputReport {
     pub unavailable: Vec<Unavailable>,
     /// Why it ended.
     pub end: End,
+    /// What ended it before its time, other than the user; what was measured until then is here.
+    pub failed: Option<String>,
     /// What else whoever reads the numbers should know; each a sentence.
     pub notes: Vec<String>,
 }
@@ -119,6 +121,7 @@ impl ThroughputPlan {
             peer: Vec::new(),
             unavailable: Vec::new(),
             end: End::Rounds,
+            failed: None,
             notes: vec![format!("Both ends are here: {}.", self.testbed.describe())],
         };
         // A short run shows whether the method is there at all.
@@ -179,10 +182,15 @@ impl ThroughputPlan {
             }
             Ok::<_, NetError>(through.packets_per_second())
         })?;
-        match failed.into_inner() {
-            Some(error) if report.runs.is_empty() => return Err(error),
-            Some(error) => report.notes.push(format!("It ended early: {error}")),
-            None => {}
+        if let Some(error) = failed.into_inner() {
+            if report.runs.is_empty() {
+                return Err(error);
+            }
+            report.failed = Some(format!("it ended early: {error}"));
+            // Then the user did not stop it.
+            if !stop() {
+                report.end = End::Rounds;
+            }
         }
         Ok(report)
     }
