@@ -1,6 +1,5 @@
 //! The `laglab` program: reads arguments, asks the other crates, prints.
 
-#[cfg(feature = "sql")]
 mod answer;
 mod cli;
 mod contents;
@@ -14,6 +13,7 @@ mod info;
 mod kernel_flags;
 mod key;
 mod lives;
+mod measured;
 mod metadata;
 mod moment;
 mod output;

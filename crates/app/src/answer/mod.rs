@@ -2,6 +2,7 @@
 
 mod cells;
 mod columnar;
+#[cfg(feature = "sql")]
 mod json;
 mod lines;
 mod table;
@@ -12,6 +13,7 @@ use std::path::Path;
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
 
+#[cfg(feature = "sql")]
 pub(crate) use json::{JsonColumn, json_rows};
 pub(crate) use table::Shown;
 
@@ -54,6 +56,7 @@ impl Format {
     }
 
     /// Whether a file has one answer only.
+    #[cfg(feature = "sql")]
     pub(crate) fn holds_one(self) -> bool {
         matches!(self, Format::Arrow | Format::Parquet)
     }

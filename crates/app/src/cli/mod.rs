@@ -9,6 +9,7 @@ mod explained;
 mod export;
 mod html_report;
 mod info;
+mod measure;
 mod new_file;
 mod open;
 mod open_page;
@@ -78,6 +79,8 @@ enum Command {
     Sql(Box<sql::Args>),
     /// A part of a trace, as a trace
     Trim(Box<trim::Args>),
+    /// How late this machine is right now: live probes
+    Measure(measure::Args),
     /// A trace for Perfetto or the Firefox Profiler, as Parquet, or its packets as pcapng
     Export(Box<export::Args>),
     /// Make a trace whose truth is known, with a model of Windows
@@ -141,6 +144,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Sql(args) => sql::run(args, cli.json),
         Command::Trim(args) => trim::run(args, cli.json),
         Command::Export(args) => export::run(args, cli.json),
+        Command::Measure(args) => measure::run(args, cli.json),
         Command::Simulate(args) => simulate::run(args, cli.json),
         Command::Report(report) => report.run(cli.json),
         Command::Cache(args) => cache::run(args, cli.json),

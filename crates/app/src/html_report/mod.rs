@@ -21,7 +21,8 @@ pub(crate) use views::ShownView;
 
 const UPLOT_CSS: &str = include_str!("../../assets/uplot/uPlot.min.css");
 const UPLOT_JS: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
-const CSS: &str = include_str!("page.css");
+/// How pages look.
+pub(crate) const CSS: &str = include_str!("page.css");
 const JS: &str = include_str!("page.js");
 
 /// The tables that a page is made of.

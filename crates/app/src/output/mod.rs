@@ -13,6 +13,7 @@ pub(crate) use evidence::{cell, side};
 pub(crate) use explain::{duration, grouped, size};
 pub(crate) use format::Format;
 pub(crate) use printable::{Printable, Quoted};
+pub(crate) use wrapped::width;
 
 use anstyle::Style;
 

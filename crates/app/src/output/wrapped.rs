@@ -6,7 +6,7 @@ use std::io;
 const NARROWEST: usize = 30;
 
 /// How many columns the terminal has that standard output is; nothing if it is none.
-pub(super) fn width() -> Option<usize> {
+pub(crate) fn width() -> Option<usize> {
     let (terminal_size::Width(columns), _) = terminal_size::terminal_size_of(io::stdout())?;
     Some(columns.into())
 }

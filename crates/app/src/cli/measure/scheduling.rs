@@ -1,0 +1,158 @@
+//! What a user asks of the scheduler, as options and as the words of `--vs`.
+
+use std::time::Duration;
+
+use measure::{Policy, Scheduling};
+
+use crate::duration::{Plain, nanoseconds};
+
+/// What to ask of the scheduler. What is refused is said; the measurement goes on without it.
+#[derive(clap::Args)]
+pub(super) struct SchedulingOptions {
+    /// Real-time scheduling: fifo, rr, deadline (Linux), time-critical, mmcss (Windows); of fifo and
+    /// rr with a priority: fifo:80 [a bare --realtime: fifo:80, on Windows time-critical]
+    #[arg(
+        long,
+        value_name = "POLICY",
+        value_parser = policy,
+        num_args = 0..=1,
+        default_missing_value = if cfg!(windows) { "time-critical" } else { "fifo" },
+        help_heading = "Scheduling"
+    )]
+    realtime: Option<Policy>,
+    /// Run on this CPU only, counted from 0
+    #[arg(long, value_name = "CPU", help_heading = "Scheduling")]
+    cpu: Option<u32>,
+    /// Nice value: -20 (favoured) to 19
+    #[arg(
+        long,
+        value_name = "NICE",
+        value_parser = clap::value_parser!(i8).range(-20..=19),
+        allow_negative_numbers = true,
+        help_heading = "Scheduling"
+    )]
+    nice: Option<i8>,
+    /// Keep all memory of the program in RAM (mlockall)
+    #[arg(long, help_heading = "Scheduling")]
+    lock_memory: bool,
+    /// Linux: timer slack, by which sleeps may end later than asked for; 1ns is as good as none
+    #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Scheduling")]
+    slack: Option<Duration>,
+}
+
+impl SchedulingOptions {
+    pub(super) fn scheduling(&self) -> Scheduling {
+        Scheduling {
+            policy: self.realtime.unwrap_or_default(),
+            cpu: self.cpu,
+            nice: self.nice,
+            lock_memory: self.lock_memory,
+            timer_slack: self.slack,
+        }
+    }
+}
+
+/// Takes one word of a setting: `usual`, a policy, `cpu:1`, `nice:-5`, `slack:1ns`, `locked`. Gives
+/// whether it is one of these.
+///
+/// # Errors
+/// If it is, and its value makes no sense.
+pub(super) fn take_word(word: &str, into: &mut Scheduling) -> Result<bool, String> {
+    let number = |text: &str| {
+        text.parse()
+            .map_err(|_| format!("`{word}`: no such number"))
+    };
+    match word.split_once(':') {
+        None if word == "usual" => *into = Scheduling::default(),
+        None if word == "locked" => into.lock_memory = true,
+        Some(("cpu", cpu)) => into.cpu = Some(number(cpu)?),
+        Some(("nice", nice)) => {
+            let nice = nice.parse().ok().filter(|nice| (-20..=19).contains(nice));
+            into.nice = Some(nice.ok_or_else(|| format!("`{word}`: nice is -20 to 19"))?);
+        }
+        Some(("slack", slack)) => into.timer_slack = Some(time(slack)?),
+        _ => match policy(word) {
+            Ok(policy) => into.policy = policy,
+            Err(_) if !POLICIES.contains(&word.split(':').next().unwrap_or_default()) => {
+                return Ok(false);
+            }
+            Err(why) => return Err(why),
+        },
+    }
+    Ok(true)
+}
+
+const POLICIES: [&str; 5] = ["fifo", "rr", "deadline", "time-critical", "mmcss"];
+
+/// The priority of real-time threads unless one is given: above all that a system usually has, below
+/// the kernel's own watchdogs.
+const PRIORITY: u8 = 80;
+
+fn policy(text: &str) -> Result<Policy, String> {
+    let (name, priority) = match text.split_once(':') {
+        Some((name, priority)) => (name, Some(priority)),
+        None => (text, None),
+    };
+    let with_priority = |policy: fn(u8) -> Policy| match priority.map(str::parse) {
+        None => Ok(policy(PRIORITY)),
+        Some(Ok(priority @ 1..=99)) => Ok(policy(priority)),
+        Some(_) => Err(format!("`{text}`: priorities are 1 to 99")),
+    };
+    match (name, priority) {
+        ("fifo", _) => with_priority(Policy::Fifo),
+        ("rr", _) => with_priority(Policy::RoundRobin),
+        // What a probe needs of each millisecond, and far less than the kernel would refuse.
+        ("deadline", None) => Ok(Policy::Deadline {
+            runtime: Duration::from_micros(200),
+            period: Duration::from_millis(1),
+        }),
+        ("time-critical", None) => Ok(Policy::TimeCritical),
+        ("mmcss", None) => Ok(Policy::Multimedia),
+        _ => Err(format!("expected one of {}", POLICIES.join(", "))),
+    }
+}
+
+/// A stretch of time; a plain number is milliseconds.
+pub(super) fn time(text: &str) -> Result<Duration, String> {
+    nanoseconds(text, Plain::Milliseconds)
+        .and_then(|ns| u64::try_from(ns).ok())
+        .map(Duration::from_nanos)
+        .ok_or_else(|| "expected a time such as 1ms, 500us, 100ns or 10s".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_are_known_by_their_names() {
+        assert_eq!(policy("fifo"), Ok(Policy::Fifo(80)));
+        assert_eq!(policy("rr:3"), Ok(Policy::RoundRobin(3)));
+        assert_eq!(policy("mmcss"), Ok(Policy::Multimedia));
+        for odd in ["fifo:0", "fifo:100", "rr:x", "batch", "mmcss:1", ""] {
+            assert!(policy(odd).is_err(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn words_make_a_setting() {
+        let mut setting = Scheduling::default();
+        for word in ["fifo:7", "cpu:1", "nice:-5", "slack:1ns", "locked"] {
+            assert_eq!(take_word(word, &mut setting), Ok(true), "{word}");
+        }
+        let expected = Scheduling {
+            policy: Policy::Fifo(7),
+            cpu: Some(1),
+            nice: Some(-5),
+            lock_memory: true,
+            timer_slack: Some(Duration::from_nanos(1)),
+        };
+        assert_eq!(setting, expected);
+        assert_eq!(take_word("usual", &mut setting), Ok(true));
+        assert_eq!(setting, Scheduling::default());
+        assert_eq!(take_word("resolution:1", &mut setting), Ok(false));
+        for odd in ["fifo:200", "cpu:one", "nice:40", "slack:-1"] {
+            assert!(take_word(odd, &mut setting).is_err(), "{odd}");
+        }
+    }
+}

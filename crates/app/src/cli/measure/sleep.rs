@@ -1,0 +1,368 @@
+//! `laglab measure sleep`.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use measure::{
+    Clock, ClockError, ClockSource, Comparison, Plan, Resolution, Scheduling, SleepError,
+    SleepMethod, SleepPlan, SleepSetting, hold_resolution,
+};
+
+use super::delivery::{Delivery, Show};
+use super::scheduling::{SchedulingOptions, take_word, time};
+use crate::cli::{Failure, say};
+use crate::duration::{Plain, nanoseconds};
+use crate::output;
+use crate::watch;
+
+/// Measures how late sleeps end: each way to sleep that the system has, in turn, again and again.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    laglab measure sleep\n  \
+    laglab measure sleep --method clock_nanosleep --interval 1ms --realtime fifo:80\n  \
+    laglab measure sleep --vs slack:1ns -o slack.html\n  \
+    laglab measure sleep --realtime --vs usual --for 60s -o samples.parquet\n  \
+    laglab measure sleep --method Sleep --resolution 0.5,0.507,0.6,1     (Windows)\n  \
+    laglab measure sleep --resolution 0.507 --hold                       (Windows)\n\n\
+    What is stated: the machine, the clock and its cost, what was granted. Percentiles are of how \
+    late sleeps end.")]
+pub(super) struct Args {
+    /// Only these ways to sleep (comma-separated) [default: all that are here]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = str::parse::<SleepMethod>)]
+    method: Vec<SleepMethod>,
+    /// How long to sleep; a plain number is milliseconds
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "1ms")]
+    request: Duration,
+    /// From the start of one sleep to that of the next [default: twice as long as it sleeps; on
+    /// Windows at least 20ms]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    interval: Option<Duration>,
+    /// For how long to measure in all [default: 10s]
+    #[arg(long = "for", value_name = "TIME", value_parser = time)]
+    time: Option<Duration>,
+    /// How many sleeps by each way and setting, whatever time that takes
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    count: Option<u32>,
+    /// End as soon as every median is known to within so many percent
+    #[arg(long, value_name = "PERCENT", conflicts_with = "count", value_parser = percent)]
+    precision: Option<f64>,
+    /// Measure under a second setting, in turn with the first: words such as usual, fifo:80, rr:10,
+    /// cpu:1, nice:-5, slack:1ns, locked, resolution:0.5, no-throttling, separated by commas
+    #[arg(long, value_name = "WORDS", value_parser = setting)]
+    vs: Option<SleepSetting>,
+    #[command(flatten)]
+    scheduling: SchedulingOptions,
+    /// Windows: ask for this timer resolution, in milliseconds; of several (comma-separated) each is
+    /// a setting. begin:1 asks with timeBeginPeriod instead of NtSetTimerResolution
+    #[arg(
+        long,
+        value_name = "MS",
+        value_delimiter = ',',
+        value_parser = resolution,
+        help_heading = "Windows"
+    )]
+    resolution: Vec<Resolution>,
+    /// Windows 11: ask that the resolution holds while no window of the program is seen
+    #[arg(long, help_heading = "Windows")]
+    no_throttling: bool,
+    /// Windows: measure nothing, hold the resolution until Ctrl-C, or as long as --for says
+    #[arg(
+        long,
+        requires = "resolution",
+        conflicts_with_all = ["method", "vs", "output", "format"],
+        help_heading = "Windows"
+    )]
+    hold: bool,
+    /// Time by this clock [default: CLOCK_MONOTONIC_RAW, on Windows QueryPerformanceCounter]
+    #[arg(long, value_name = "NAME", value_enum)]
+    clock: Option<NamedClock>,
+    #[command(flatten)]
+    delivery: Delivery,
+    /// Print a line for every sleep instead of a summary
+    #[arg(long, value_enum, conflicts_with = "json", help_heading = "Output")]
+    format: Option<Format>,
+}
+
+/// A clock to time by.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum NamedClock {
+    /// CLOCK_MONOTONIC_RAW (Linux)
+    Raw,
+    /// CLOCK_MONOTONIC
+    Monotonic,
+    /// QueryPerformanceCounter (Windows)
+    Qpc,
+    /// The CPU's time-stamp counter
+    Tsc,
+}
+
+/// How sleeps are printed.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    /// "Resolution: 0.500000ms, Sleep(1) slept 1.496800ms (delta: 0.496800)"
+    Seed,
+}
+
+/// How long it measures unless told.
+const TIME: Duration = Duration::from_secs(10);
+
+/// Runs of each way and setting, unless there are fewer sleeps.
+const RUNS: u32 = 10;
+
+pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
+    if args.hold {
+        return hold(args);
+    }
+    let clock = match args.clock {
+        None => Clock::best(),
+        Some(clock) => Clock::open(clock.source())?,
+    };
+    let plan = plan(args);
+    let destination = args.delivery.prepare()?;
+    if io::stderr().is_terminal() {
+        say("measuring; Ctrl-C ends it and keeps what was measured");
+    }
+    let measurement = plan.measure(&clock, &|| watch::check().is_err())?;
+    let show = match (json, args.format) {
+        (true, _) => Show::Json,
+        (false, Some(Format::Seed)) => Show::Lines,
+        (false, None) => Show::Text,
+    };
+    destination.deliver(&measurement, show)
+}
+
+fn plan(args: &Args) -> SleepPlan {
+    let methods = match args.method.is_empty() {
+        true => SleepMethod::HERE.to_vec(),
+        false => args.method.clone(),
+    };
+    let settings = settings(args);
+    // A clock interrupt of Windows is up to 15.6 ms away.
+    let least = Duration::from_millis(if cfg!(windows) { 20 } else { 0 });
+    let usual = args.request.saturating_mul(2).max(least);
+    let interval = args.interval.unwrap_or(usual);
+    let time = args.time.unwrap_or(TIME);
+    let round = interval.saturating_mul((methods.len() * settings.len()) as u32);
+    // How many sleeps of each there is time for.
+    let sleeps = time.as_nanos() / round.as_nanos().max(1);
+    let sleeps = u32::try_from(sleeps).unwrap_or(u32::MAX).max(1);
+    let (samples, plan) = match (args.count, args.precision) {
+        (Some(count), _) => {
+            let runs = count.min(RUNS);
+            let plan = Plan {
+                warm_up: 1,
+                at_least: 1,
+                at_most: runs,
+                time: args.time.unwrap_or(Duration::MAX),
+                precision: None,
+            };
+            (count.div_ceil(runs), plan)
+        }
+        (None, Some(_)) => {
+            let plan = Plan {
+                warm_up: 1,
+                at_least: Comparison::LEAST_PAIRS as u32,
+                at_most: Comparison::MOST_PAIRS as u32,
+                time,
+                precision: args.precision,
+            };
+            (sleeps.div_ceil(4 * RUNS), plan)
+        }
+        (None, None) => {
+            let runs = sleeps.min(RUNS);
+            let plan = Plan {
+                warm_up: 1,
+                at_least: runs.min(Comparison::LEAST_PAIRS as u32),
+                at_most: runs,
+                time,
+                precision: None,
+            };
+            (sleeps.div_ceil(runs), plan)
+        }
+    };
+    SleepPlan {
+        methods,
+        settings,
+        requested: args.request,
+        interval,
+        samples,
+        plan,
+    }
+}
+
+/// That of the options, once for each resolution, and that of `--vs`.
+fn settings(args: &Args) -> Vec<SleepSetting> {
+    let with = |resolution| SleepSetting {
+        scheduling: args.scheduling.scheduling(),
+        resolution,
+        without_throttling: args.no_throttling,
+    };
+    let mut settings: Vec<SleepSetting> = match args.resolution.is_empty() {
+        true => vec![with(None)],
+        false => args.resolution.iter().map(|r| with(Some(*r))).collect(),
+    };
+    settings.extend(args.vs);
+    settings
+}
+
+/// The words of `--vs`.
+fn setting(text: &str) -> Result<SleepSetting, String> {
+    let mut setting = SleepSetting::default();
+    let mut scheduling = Scheduling::default();
+    for word in text.split(',').map(str::trim) {
+        match word.strip_prefix("resolution:") {
+            Some(ms) => setting.resolution = Some(resolution(ms)?),
+            None if word == "no-throttling" => setting.without_throttling = true,
+            None if take_word(word, &mut scheduling)? => {}
+            None => return Err(format!("`{word}` is no word for a setting")),
+        }
+    }
+    setting.scheduling = scheduling;
+    Ok(setting)
+}
+
+/// Milliseconds, or `begin:` and whole milliseconds.
+fn resolution(text: &str) -> Result<Resolution, String> {
+    let expected = "expected milliseconds such as 0.5 or 0.507, or begin:1, up to 1000";
+    let found = match text.strip_prefix("begin:") {
+        Some(ms) => ms.parse().ok().map(Resolution::Multimedia),
+        None => nanoseconds(text, Plain::Milliseconds)
+            .and_then(|ns| u32::try_from(ns / 100).ok())
+            .map(Resolution::Native),
+    };
+    found
+        .filter(|resolution| (1..=1_000_000_000).contains(&resolution.ns()))
+        .ok_or_else(|| expected.to_owned())
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    text.trim_end_matches('%')
+        .parse()
+        .ok()
+        .filter(|percent| (0.01..=100.0).contains(percent))
+        .map(|percent: f64| percent / 100.0)
+        .ok_or_else(|| "expected a number of percent, 0.01 to 100".to_owned())
+}
+
+/// Holds a resolution until the user has had enough.
+fn hold(args: &Args) -> Result<(), Failure> {
+    let [resolution] = args.resolution[..] else {
+        let message = "one resolution can be held at a time; give one";
+        return Err(Failure::Input(message.to_owned()));
+    };
+    let held = hold_resolution(Some(resolution), args.no_throttling);
+    let mut out = output::for_people();
+    for grant in &held.grants {
+        output::paragraph(&mut out, &grant.to_string())?;
+    }
+    out.flush()?;
+    // It was the last to be asked for.
+    if held.grants.last().is_none_or(|grant| !grant.is_granted()) {
+        return Err(Failure::Input("the resolution cannot be held".to_owned()));
+    }
+    if let Some(ns) = held.current_ns() {
+        let ms = ns as f64 / 1e6;
+        output::paragraph(
+            &mut out,
+            &format!("resolution now: {ms} ms; Ctrl-C ends it"),
+        )?;
+        out.flush()?;
+    }
+    let start = Instant::now();
+    let is_over = || args.time.is_some_and(|time| start.elapsed() >= time);
+    while watch::check().is_ok() && !is_over() {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
+
+impl NamedClock {
+    fn source(self) -> ClockSource {
+        match self {
+            NamedClock::Raw => ClockSource::MonotonicRaw,
+            NamedClock::Monotonic => ClockSource::Monotonic,
+            NamedClock::Qpc => ClockSource::Qpc,
+            NamedClock::Tsc => ClockSource::Tsc,
+        }
+    }
+}
+
+impl From<ClockError> for Failure {
+    fn from(error: ClockError) -> Failure {
+        Failure::Input(error.to_string())
+    }
+}
+
+impl From<SleepError> for Failure {
+    fn from(error: SleepError) -> Failure {
+        Failure::Input(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use measure::Policy;
+
+    #[derive(Parser)]
+    struct Line {
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn plan_of(line: &str) -> SleepPlan {
+        let words = std::iter::once("laglab").chain(line.split_whitespace());
+        let line = Line::parse_from(words);
+        assert!(!line.json);
+        plan(&line.args)
+    }
+
+    #[test]
+    fn time_is_shared_by_methods_and_settings() {
+        let one = SleepMethod::HERE[0].name();
+        let plan = plan_of(&format!(
+            "--method {one} --interval 20ms --for 4s --vs fifo:5"
+        ));
+        // 4 s of two settings, a sleep every 20 ms: 100 each, in 10 runs.
+        assert_eq!((plan.samples, plan.plan.at_most), (10, 10));
+        assert_eq!(plan.settings[1].scheduling.policy, Policy::Fifo(5));
+        // A sleep every second, as the first of these programs had it.
+        let plan = plan_of(&format!("--method {one} --interval 1s --for 3s"));
+        assert_eq!((plan.samples, plan.plan.at_most), (1, 3));
+        let plan = plan_of("--count 7");
+        assert_eq!((plan.samples, plan.plan.at_most), (1, 7));
+        assert_eq!(plan.plan.time, Duration::MAX);
+        let plan = plan_of("--precision 1%");
+        assert_eq!(plan.plan.precision, Some(0.01));
+    }
+
+    #[test]
+    fn resolutions_and_words_are_read() {
+        let plan = plan_of("--resolution 0.5,0.507,begin:1 --no-throttling");
+        let texts: Vec<String> = plan.settings.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "usual scheduling, resolution 0.5 ms, no throttling",
+                "usual scheduling, resolution 0.507 ms, no throttling",
+                "usual scheduling, timeBeginPeriod 1 ms, no throttling",
+            ]
+        );
+        let words = setting("rr:9, resolution:0.6,cpu:0").unwrap();
+        assert_eq!(words.resolution, Some(Resolution::Native(6_000)));
+        assert_eq!(words.scheduling.cpu, Some(0));
+        for odd in [
+            "",
+            "fast",
+            "resolution:0",
+            "resolution:2000",
+            "fifo:",
+            "begin:1",
+        ] {
+            assert!(setting(odd).is_err(), "{odd}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! A measurement as one HTML file that needs nothing else.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use measure::{HeatScale, Measurement};
+
+use super::text::{HEADINGS, cells, clock_went_back, facts, grants, host, remarks, unavailable};
+use super::{Report, heat_maps};
+use crate::html_report::CSS;
+use crate::output::Printable;
+
+/// The page. It has no script, and its policy lets none run and nothing be loaded.
+pub(crate) fn page(measurement: &Measurement, report: &Report<'_>, scale: HeatScale) -> String {
+    let (axes, maps) = heat_maps(measurement, scale);
+    let title = format!("laglab measure {}", report.probe);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="generator" content=(concat!("laglab ", env!("CARGO_PKG_VERSION")));
+                title { (title) }
+                style { (PreEscaped(CSS)) }
+            }
+            body {
+                header {
+                    p.what { "How late this machine is" }
+                    h1 { (title) }
+                }
+                main {
+                    section {
+                        h2 { "Results" }
+                        (results(report))
+                        @for remark in remarks(report) { p.note { (Printable(&remark)) } }
+                    }
+                    section {
+                        h2 { "Over time" }
+                        // What names methods in it is escaped by its maker.
+                        figure { (PreEscaped(measure::heat_svg(&axes, &maps))) }
+                        p.note { "Each map: time of its own runs to the right, latency upward; the darker, the more samples." }
+                    }
+                    section {
+                        h2 { "Measured on" }
+                        @for fact in facts(report) { p { (Printable(&fact)) } }
+                        @if let Some(warning) = host(report.machine) { p.warning { (Printable(&warning)) } }
+                        @if report.clock.went_back > 0 { p.warning { (clock_went_back(report)) } }
+                        @for (refused, line) in grants(report) { p.warning[refused] { (Printable(&line)) } }
+                        @for line in unavailable(report) { p.note { (Printable(&line)) } }
+                    }
+                }
+                footer { p { "Made by laglab " (env!("CARGO_PKG_VERSION")) "." } }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn results(report: &Report<'_>) -> Markup {
+    // Of these all but the first two and the last are numbers.
+    let is_figure = |column: usize| (2..HEADINGS.len() - 1).contains(&column);
+    html! {
+        table {
+            thead { tr { @for (column, heading) in HEADINGS.iter().enumerate() {
+                th.figure[is_figure(column)] scope="col" { (heading) }
+            } } }
+            tbody {
+                @for outcome in &report.results {
+                    tr { @for (column, cell) in cells(outcome).iter().enumerate() {
+                        td.figure[is_figure(column)] { (Printable(cell)) }
+                    } }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! A measurement as a page of text.
+
+use std::io::{self, Write};
+
+use measure::{End, Machine, Virtualised};
+
+use super::{Outcome, Report};
+use crate::output::{self, Columns, Side, duration, grouped};
+
+/// Writes what was measured and under what.
+pub(crate) fn text(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let what = match report.probe {
+        "sleep" => "How late sleeps end",
+        "files" => "How long files take",
+        _ => "How long packets take",
+    };
+    output::first_heading(out, what)?;
+    table(report, out)?;
+    for remark in remarks(report) {
+        output::paragraph(out, &remark)?;
+    }
+    output::heading(out, "Measured on")?;
+    for fact in facts(report) {
+        output::paragraph(out, &fact)?;
+    }
+    if let Some(warning) = host(report.machine) {
+        output::warning(out, &warning)?;
+    }
+    if report.clock.went_back > 0 {
+        output::warning(out, &clock_went_back(report))?;
+    }
+    for (refused, line) in grants(report) {
+        match refused {
+            true => output::warning(out, &line)?,
+            false => output::paragraph(out, &line)?,
+        }
+    }
+    for line in unavailable(report) {
+        output::quiet(out, &line)?;
+    }
+    Ok(())
+}
+
+/// The headings of the table of results.
+pub(super) const HEADINGS: [&str; 12] = [
+    "method",
+    "setting",
+    "samples",
+    "min",
+    "median",
+    "p90",
+    "p99",
+    "p99.9",
+    "max",
+    "not done",
+    "missed",
+    "median to the first's",
+];
+
+fn table(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut columns = Columns::new(&[
+        Side::Left,
+        Side::Left,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+        Side::Left,
+    ]);
+    columns.row(HEADINGS);
+    for outcome in &report.results {
+        columns.row(cells(outcome));
+    }
+    columns.write(out)
+}
+
+/// A row of the table of results; what is unknown is a dash.
+pub(super) fn cells(outcome: &Outcome<'_>) -> [String; 12] {
+    let known = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), duration);
+    let latency = &outcome.latency;
+    let mut method = outcome.method.to_owned();
+    if let Some(phase) = outcome.phase {
+        method = format!("{method} {phase}");
+    }
+    if let Some(bytes) = outcome.size_bytes {
+        method = format!("{method}, {} bytes", grouped(bytes));
+    }
+    [
+        method,
+        outcome.setting.to_owned(),
+        grouped(latency.count + latency.unknown),
+        known(latency.min_ns),
+        known(latency.p50_ns),
+        known(latency.p90_ns),
+        known(latency.p99_ns),
+        known(latency.p99_9_ns),
+        known(latency.max_ns),
+        grouped(latency.unknown),
+        grouped(outcome.pacing.missed),
+        outcome
+            .compared
+            .as_ref()
+            .map_or(String::new(), |compared| compared.words()),
+    ]
+}
+
+/// What the table's numbers mean, and why there are no more of them.
+pub(super) fn remarks(report: &Report<'_>) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let requested = report.results.iter().find_map(|of| of.requested_ns);
+    if let Some(ns) = requested {
+        remarks.push(format!(
+            "Asked to sleep for {}. Of each: how much later than that it was awake.",
+            duration(ns)
+        ));
+    }
+    let missed: u64 = report.results.iter().map(|of| of.pacing.missed).sum();
+    if missed > 0 {
+        let worst = report.results.iter().map(|of| of.pacing.worst_ns).max();
+        remarks.push(format!(
+            "{} samples began a whole interval and more too late, by up to {}; none was left out.",
+            grouped(missed),
+            duration(worst.unwrap_or(0))
+        ));
+    }
+    let mut why_not: Vec<&String> = report
+        .results
+        .iter()
+        .filter_map(|of| of.compared.as_ref()?.why_not.as_ref())
+        .collect();
+    why_not.dedup();
+    remarks.extend(why_not.iter().map(|why| format!("Not compared: {why}.")));
+    if report.results.iter().any(|of| of.compared.is_some()) && why_not.is_empty() {
+        remarks.push(
+            "Ratios are of the medians of neighbouring runs, with 95 % confidence; where the \
+             bounds hold 1 no difference is shown."
+                .to_owned(),
+        );
+    }
+    remarks.extend(report.notes.iter().cloned());
+    match report.end {
+        End::Stopped => {
+            remarks.push("It was stopped; this is what was measured until then.".into())
+        }
+        End::Time if report.results.iter().any(|of| of.runs < 2) => {
+            remarks.push("The time was over after the first run; give it more with --for.".into());
+        }
+        _ => {}
+    }
+    remarks
+}
+
+/// The machine, the clock and what the probe itself costs.
+pub(super) fn facts(report: &Report<'_>) -> Vec<String> {
+    let machine = report.machine;
+    let mut first = vec![];
+    first.extend(machine.kernel.clone());
+    first.extend(machine.cpus.map(|cpus| format!("{cpus} CPUs to use")));
+    first.extend(machine.cpu.clone());
+    let mut second = vec![];
+    second.extend(machine.load.map(|load| format!("load {load}")));
+    second.extend(machine.hz.map(|hz| format!("{hz} ticks a second")));
+    second.extend(machine.is_real_time.map(|is| match is {
+        true => "a real-time kernel".to_owned(),
+        false => "no real-time kernel".to_owned(),
+    }));
+    let source = machine.clock_source.as_ref();
+    second.extend(source.map(|source| format!("the kernel keeps time by {source}")));
+    let clock = report.clock;
+    let resolution = match clock.resolution_ns {
+        Some(ns) => format!("smallest step seen {}", duration(ns)),
+        None => "it never moved while it was looked at".to_owned(),
+    };
+    let mut third = vec![format!(
+        "timed by {}: a reading takes {:.0} ns, {resolution}",
+        clock.name, clock.reading_ns
+    )];
+    let cost = report.sample_cost_ns;
+    third.extend(cost.map(|ns| format!("the probe itself needs {ns:.0} ns for a sample")));
+    let delays = report.results.iter().filter_map(|of| of.start_delay.p50_ns);
+    third.extend(
+        delays
+            .max()
+            .map(|ns| format!("samples begin up to {} late (median)", duration(ns))),
+    );
+    [first, second, third]
+        .into_iter()
+        .filter(|facts| !facts.is_empty())
+        .map(|facts| facts.join(" · "))
+        .collect()
+}
+
+/// What a reader must know of a virtual machine.
+pub(super) fn host(machine: &Machine) -> Option<String> {
+    match &machine.virtualised {
+        Virtualised::NotSaid => None,
+        Virtualised::By(name) => Some(format!(
+            "A virtual machine ({name}): its host may take a CPU away at any moment, which shows as \
+             rare, very late samples and which nothing set here prevents."
+        )),
+    }
+}
+
+pub(super) fn clock_went_back(report: &Report<'_>) -> String {
+    let clock = report.clock;
+    format!(
+        "The clock went back {} times, by up to {}: nothing timed by it is sure. Try another \
+         --clock.",
+        grouped(clock.went_back),
+        duration(clock.went_back_by_ns)
+    )
+}
+
+/// What was asked for: whether it was refused, and in words.
+pub(super) fn grants(report: &Report<'_>) -> Vec<(bool, String)> {
+    let mut lines = Vec::new();
+    for setting in report.settings {
+        for grant in &setting.grants {
+            let line = match report.settings.len() {
+                1 => grant.to_string(),
+                _ => format!("[{}] {grant}", setting.setting),
+            };
+            lines.push((!grant.is_granted(), line));
+        }
+    }
+    lines
+}
+
+/// The methods that are not there.
+pub(super) fn unavailable(report: &Report<'_>) -> Vec<String> {
+    let each = report.unavailable.iter();
+    each.map(|one| format!("{}: not available here: {}", one.method, one.why))
+        .collect()
+}

@@ -1,0 +1,236 @@
+//! `laglab measure`: what it prints and writes, and what it says when something is not as asked.
+
+mod program;
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::Value;
+
+/// A few short sleeps of one kind.
+fn sleep(more: &[&str]) -> Output {
+    let method = if cfg!(windows) { "Sleep" } else { "nanosleep" };
+    let mut args = vec!["measure", "sleep", "--method", method];
+    args.extend(["--request", "1ms", "--interval", "1500us", "--count", "20"]);
+    args.extend(more);
+    program::laglab(&args)
+}
+
+fn fine(output: &Output) -> String {
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    assert_eq!(error, "");
+    String::from_utf8(output.stdout.clone())
+        .unwrap()
+        .replace("\r\n", "\n")
+}
+
+#[test]
+fn json_says_what_was_measured_and_under_what() {
+    let report: Value = serde_json::from_str(&fine(&sleep(&["--vs", "usual", "--json"]))).unwrap();
+    assert_eq!(report["probe"], "sleep");
+    assert_eq!(report["end"], "rounds");
+    assert!(report["machine"]["kernel"].is_string());
+    assert!(report["clock"]["reading_ns"].as_f64().unwrap() > 0.0);
+    assert!(report["sample_cost_ns"].as_f64().unwrap() > 0.0);
+    // The same setting twice is one group of results.
+    let results = report["results"].as_array().unwrap();
+    assert_eq!(results.len(), 1);
+    assert_eq!(results[0]["latency"]["count"], 40);
+    assert_eq!(results[0]["requested_ns"], 1_000_000);
+    let order = ["min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"];
+    let order = order.map(|name| results[0]["latency"][name].as_i64().unwrap());
+    assert!(order.is_sorted(), "{order:?}");
+}
+
+#[test]
+fn what_is_refused_or_not_there_is_said_and_stops_nothing() {
+    let text = fine(&sleep(&["--cpu", "4000", "--method", "Sleep,nanosleep"]));
+    assert!(text.contains("CPU 4000: refused: "), "{text}");
+    let elsewhere = if cfg!(windows) { "nanosleep" } else { "Sleep" };
+    assert!(
+        text.contains(&format!("{elsewhere}: not available here: ")),
+        "{text}"
+    );
+    assert!(text.contains("median"), "{text}");
+    if !cfg!(windows) {
+        let text = fine(&sleep(&["--resolution", "0.5"]));
+        assert!(
+            text.contains("resolution 0.5 ms: refused: it is one of Windows"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_second_setting_is_compared_and_no_difference_is_claimed_without_one() {
+    let text = fine(&sleep(&["--vs", "nice:0", "--json"]));
+    let report: Value = serde_json::from_str(&text).unwrap();
+    let compared = &report["results"][1]["compared"];
+    assert_eq!(compared["pairs"], 10);
+    let ratio = &compared["ratio"];
+    let holds_one = ratio["low"].as_f64().unwrap() <= 1.0 && ratio["high"].as_f64().unwrap() >= 1.0;
+    assert_eq!(compared["verdict"] == "none_shown", holds_one, "{compared}");
+}
+
+#[test]
+fn samples_maps_and_pages_are_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str| {
+        let path = dir.path().join(name);
+        fine(&sleep(&["-o", path.to_str().unwrap()]));
+        fs::read(path).unwrap()
+    };
+    let csv = String::from_utf8(file("a.csv")).unwrap();
+    let mut lines = csv.lines();
+    let columns: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let declared = tables::LatencySamples::schema();
+    let declared: Vec<&str> = declared.columns.iter().map(|column| column.name).collect();
+    assert_eq!(columns, declared);
+    assert_eq!(lines.count(), 20);
+
+    let json = String::from_utf8(file("a.json")).unwrap();
+    for line in json.lines() {
+        let sample: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(sample["outcome"], "done");
+        assert!(sample["start_ns"].as_i64().unwrap() >= 0);
+    }
+    assert_eq!(json.lines().count(), 20);
+
+    let path = dir.path().join("a.parquet");
+    file("a.parquet");
+    let reader = parquet::file::reader::SerializedFileReader::new(fs::File::open(path).unwrap());
+    let reader = reader.unwrap();
+    let about = parquet::file::reader::FileReader::metadata(&reader).file_metadata();
+    assert_eq!(about.num_rows(), 20);
+
+    assert!(file("a.png").starts_with(b"\x89PNG\r\n\x1a\n"));
+    assert!(file("a.svg").starts_with(b"<svg "));
+    let page = String::from_utf8(file("a.html")).unwrap();
+    assert!(page.contains("<svg ") && !page.contains("<script"));
+    assert!(page.contains("default-src 'none'"));
+}
+
+#[test]
+fn lines_are_those_of_sleep_benchmark() {
+    let text = fine(&sleep(&["--format", "seed"]));
+    assert_eq!(text.lines().count(), 20);
+    for line in text.lines() {
+        let rest = line.strip_prefix("Resolution: ").unwrap();
+        let (_, rest) = rest.split_once("(1) slept ").unwrap();
+        let (slept, rest) = rest.split_once("ms (delta: ").unwrap();
+        let slept: f64 = slept.parse().unwrap();
+        let delta: f64 = rest.strip_suffix(')').unwrap().parse().unwrap();
+        assert!((slept - 1.0 - delta).abs() < 2e-6, "{line}");
+    }
+}
+
+#[test]
+fn wrong_usage_is_refused_before_anything_is_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let nowhere = dir.path().join("none/a.csv");
+    let nowhere = nowhere.to_str().unwrap();
+    let not_here = if cfg!(windows) { "raw" } else { "qpc" };
+    for (args, what) in [
+        (vec!["-o", nowhere], "its folder does not exist"),
+        (vec!["-o", "a.etl"], "its name must end in"),
+        (vec!["--interval", "1us"], "the interval no less"),
+        (vec!["--request", "0"], "at least 1 ns"),
+        (vec!["--clock", not_here], "not available here"),
+        (
+            vec!["--method", "usleep"],
+            "no way to sleep called `usleep`",
+        ),
+        (vec!["--realtime", "fifo:200"], "priorities are 1 to 99"),
+        (vec!["--vs", "quickly"], "no word for a setting"),
+        (vec!["--precision", "0", "--for", "1s"], "percent"),
+    ] {
+        let mut line = vec!["measure", "sleep"];
+        line.extend(&args);
+        let output = program::laglab(&line);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
+        assert!(output.stdout.is_empty(), "{args:?}");
+        assert!(error.contains(what), "{args:?}: {error}");
+    }
+}
+
+/// A limit on the length of files stands for a full disk: writing fails in the middle.
+#[cfg(unix)]
+#[test]
+fn when_the_file_cannot_be_written_to_its_end_the_results_have_been_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.csv");
+    let script = "trap '' XFSZ; ulimit -f 1; exec \"$0\" measure sleep --count 200 --request 10us \
+                  --method nanosleep -o \"$1\"";
+    let output = std::process::Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_laglab")])
+        .arg(&path)
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("a.csv"), "{error}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        text.contains("How late sleeps end") && text.contains("200"),
+        "{text}"
+    );
+    let left: Vec<_> = fs::read_dir(dir.path()).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// The program is stopped once it has begun its third run: the one for warming up and the first that
+/// counts are over.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_was_measured_until_it_was_stopped_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.csv");
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_laglab"))
+        .args(["measure", "sleep", "--method", "nanosleep", "--json"])
+        .args(["--precision", "0.01", "--for", "20s", "-o"])
+        .arg(&path)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut probes = std::collections::BTreeSet::new();
+    while probes.len() < 3 && child.try_wait().unwrap().is_none() {
+        probes.extend(threads_called("probe", child.id()));
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let pid = child.id().to_string();
+    let killed = std::process::Command::new("kill")
+        .args(["-INT", &pid])
+        .status();
+    assert!(killed.unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{error}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["end"], "stopped");
+    let samples = report["results"][0]["latency"]["count"].as_u64().unwrap();
+    assert!(samples > 0);
+    let rows = fs::read_to_string(Path::new(&path))
+        .unwrap()
+        .lines()
+        .count()
+        - 1;
+    assert_eq!(rows as u64, samples);
+}
+
+/// The ids of a program's threads that have that name.
+#[cfg(target_os = "linux")]
+fn threads_called(name: &str, process: u32) -> Vec<u32> {
+    let folder = format!("/proc/{process}/task");
+    let threads = fs::read_dir(folder).into_iter().flatten().flatten();
+    threads
+        .filter(|thread| {
+            let comm = fs::read_to_string(thread.path().join("comm"));
+            comm.is_ok_and(|comm| comm.trim() == name)
+        })
+        .filter_map(|thread| thread.file_name().to_str()?.parse().ok())
+        .collect()
+}
