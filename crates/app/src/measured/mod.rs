@@ -4,6 +4,7 @@ mod lines;
 mod page;
 mod terminal_heat;
 mod text;
+mod throughput;
 
 use measure::{
     ClockFacts, Comparison, End, Group, HeatAxes, HeatMap, HeatScale, Lateness, Machine,
@@ -16,6 +17,7 @@ pub(crate) use lines::sleep_lines;
 pub(crate) use page::page;
 pub(crate) use terminal_heat::terminal_heat;
 pub(crate) use text::text;
+pub(crate) use throughput::throughput;
 
 /// A measurement, summed up.
 #[derive(Serialize)]
