@@ -24,13 +24,14 @@ impl RoundTripReport {
         sentences
     }
 
-    /// What the peer measured beside a method.
+    /// What the peer measured beside a method. It asks nothing of the scheduler: one that spins and has
+    /// real-time priority would take a CPU from everybody.
     fn peer(&self, method: &str) -> String {
         let runs = self.peer.iter().filter(|run| run.beside == method);
-        let (mut medians, mut nineties, mut lost) = (Vec::new(), Vec::new(), 0);
+        let (mut medians, mut tails, mut lost) = (Vec::new(), Vec::new(), 0);
         for run in runs {
             medians.push(run.trips.p50_ns);
-            nineties.push(run.trips.p99_ns);
+            tails.push(run.trips.p99_ns);
             lost += run.trips.lost;
         }
         let middle = |values: &mut Vec<i64>| {
@@ -43,18 +44,21 @@ impl RoundTripReport {
                 let (low, high) = (comparison.ratio.low, comparison.ratio.high);
                 match comparison.verdict() {
                     Verdict::NoneShown => {
-                        format!("no difference of our medians shown ({low:.2} to {high:.2})")
+                        format!("no difference of our medians to its shown ({low:.2} to {high:.2})")
                     }
-                    _ => format!("our medians are {low:.2} to {high:.2} of its (95 % confidence)"),
+                    _ => format!(
+                        "our medians under the first setting are {low:.2} to {high:.2} of its (95 % \
+                         confidence)"
+                    ),
                 }
             }
         };
         format!(
-            "sockperf beside {method}, {} runs: median {}, p99 {} (the middle of the runs), {lost} \
+            "sockperf under usual scheduling beside {method}, {} runs: median {}, p99 {} (the middle of the runs), {lost} \
              lost; {compared}.",
             medians.len(),
             middle(&mut medians),
-            middle(&mut nineties),
+            middle(&mut tails),
         )
     }
 }
