@@ -29,6 +29,7 @@ mod files;
 mod heat;
 mod machine;
 mod measurement;
+pub mod net;
 mod pacing;
 mod percentiles;
 mod picture;

@@ -5,6 +5,7 @@ mod page;
 mod phases;
 mod terminal_heat;
 mod text;
+mod throughput;
 
 use measure::{
     ClockFacts, Comparison, End, FilesPhase, Group, HeatAxes, HeatMap, HeatScale, Lateness,
@@ -17,6 +18,7 @@ pub(crate) use lines::sleep_lines;
 pub(crate) use page::page;
 pub(crate) use terminal_heat::terminal_heat;
 pub(crate) use text::text;
+pub(crate) use throughput::throughput;
 
 /// A measurement, summed up.
 #[derive(Serialize)]

@@ -2,6 +2,7 @@
 
 mod delivery;
 mod files;
+mod net;
 mod scheduling;
 mod sleep;
 
@@ -22,12 +23,15 @@ enum Probe {
     Sleep(Box<sleep::Args>),
     /// How long files take to be read, by way to read them
     Files(Box<files::Args>),
+    /// How long packets take to a reflector and back, and how many get through
+    Net(Box<net::Args>),
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     match &args.probe {
         Probe::Sleep(args) => sleep::run(args, json),
         Probe::Files(args) => files::run(args, json),
+        Probe::Net(args) => net::run(args, json),
     }
 }
 

@@ -1,0 +1,189 @@
+//! How many packets got through, as a table or as JSON.
+
+use std::io::{self, Write};
+
+use measure::net::throughput::{
+    Method, PeerThroughputRun, ThroughputPlan, ThroughputReport, ThroughputRun,
+};
+use measure::{Comparison, End, Machine, Unavailable, Verdict};
+use serde::Serialize;
+
+use crate::output::{self, Columns, Side, grouped, size};
+
+/// Everything, for programs.
+#[derive(Serialize)]
+struct Everything<'r> {
+    machine: Machine,
+    runs: &'r [ThroughputRun],
+    peer: &'r [PeerThroughputRun],
+    compared_to_the_first: Vec<Compared>,
+    unavailable: &'r [Unavailable],
+    end: End,
+    notes: &'r [String],
+}
+
+#[derive(Serialize)]
+struct Compared {
+    method: &'static str,
+    #[serde(flatten)]
+    comparison: Option<Comparison>,
+    verdict: Option<Verdict>,
+}
+
+/// Shows what got through.
+pub(crate) fn throughput(
+    report: &ThroughputReport,
+    plan: &ThroughputPlan,
+    json: bool,
+) -> io::Result<()> {
+    let methods = plan
+        .methods
+        .iter()
+        .filter(|method| report.of(method.name).next().is_some());
+    let methods: Vec<&Method> = methods.collect();
+    let compared = |method: &Method| {
+        let first = methods.first().filter(|first| first.name != method.name)?;
+        Some(report.compared(method.name, first.name))
+    };
+    if json {
+        let compared_to_the_first = (methods.iter())
+            .filter_map(|method| {
+                let comparison = compared(method)?.ok();
+                Some(Compared {
+                    method: method.name,
+                    comparison,
+                    verdict: comparison.map(|comparison| comparison.verdict()),
+                })
+            })
+            .collect();
+        return output::json(&Everything {
+            machine: Machine::here(),
+            runs: &report.runs,
+            peer: &report.peer,
+            compared_to_the_first,
+            unavailable: &report.unavailable,
+            end: report.end,
+            notes: &report.notes,
+        });
+    }
+    let mut out = output::for_people();
+    let title = format!("UDP packets of {} bytes that get through", plan.size);
+    output::first_heading(&mut out, &title)?;
+    let mut columns = Columns::new(&[
+        Side::Left,
+        Side::Left,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+        Side::Left,
+    ]);
+    columns.row([
+        "method",
+        "calls",
+        "runs",
+        "packets/s",
+        "payload/s",
+        "lost",
+        "packets/s to the first's",
+    ]);
+    for method in &methods {
+        let runs: Vec<&ThroughputRun> = report.of(method.name).collect();
+        let rates = runs
+            .iter()
+            .filter_map(|run| run.through.packets_per_second());
+        let bytes = runs.iter().filter_map(|run| run.through.bytes_per_second());
+        let lost: u64 = runs.iter().map(|run| run.through.lost()).sum();
+        let sent: u64 = runs.iter().map(|run| run.through.sent).sum();
+        columns.row([
+            method.name.to_owned(),
+            method.calls.to_owned(),
+            runs.len().to_string(),
+            middle(rates).map_or_else(unknown, grouped),
+            middle(bytes).map_or_else(unknown, size),
+            percent(lost, sent),
+            match compared(method) {
+                None => String::new(),
+                Some(Err(why)) => format!("not compared: {why}"),
+                Some(Ok(comparison)) => words(&comparison),
+            },
+        ]);
+    }
+    if !report.peer.is_empty() {
+        let of = |value: fn(&PeerThroughputRun) -> f64| middle(report.peer.iter().map(value));
+        columns.row([
+            "iperf3".to_owned(),
+            "another program".to_owned(),
+            report.peer.len().to_string(),
+            of(|run| run.through.packets_per_second).map_or_else(unknown, grouped),
+            of(|run| run.through.bytes_per_second).map_or_else(unknown, size),
+            percent(
+                report.peer.iter().map(|run| run.through.lost).sum(),
+                report.peer.iter().map(|run| run.through.sent).sum(),
+            ),
+            String::new(),
+        ]);
+    }
+    columns.write(&mut out)?;
+    if let Some(run) = report.runs.first() {
+        let (near, far) = (run.through.sender_buffers, run.through.receiver_buffers);
+        let asked = near
+            .asked
+            .map_or("the system's".to_owned(), |bytes| size(bytes as u64));
+        let buffers = format!(
+            "Buffers asked for: {asked}; granted to the sender: {}, to the receiver: {}",
+            size(near.send as u64),
+            size(far.receive as u64)
+        );
+        output::paragraph(&mut out, &buffers)?;
+    }
+    for note in &report.notes {
+        output::paragraph(&mut out, note)?;
+    }
+    for one in &report.unavailable {
+        let line = format!("{}: not available here: {}", one.method, one.why);
+        output::quiet(&mut out, &line)?;
+    }
+    let machine = Machine::here();
+    let facts = [
+        machine.kernel,
+        machine.cpu,
+        machine.load.map(|load| format!("load {load}")),
+    ];
+    let facts: Vec<String> = facts.into_iter().flatten().collect();
+    output::paragraph(&mut out, &facts.join(" · "))?;
+    out.flush()
+}
+
+/// A factor only where a difference is shown.
+fn words(comparison: &Comparison) -> String {
+    let ratio = comparison.ratio;
+    match comparison.verdict() {
+        Verdict::NoneShown => format!(
+            "no difference shown ({:.2} to {:.2})",
+            ratio.low, ratio.high
+        ),
+        _ => format!(
+            "{:.2} ({:.2} to {:.2})",
+            ratio.centre, ratio.low, ratio.high
+        ),
+    }
+}
+
+/// The middle of some values, rounded down.
+fn middle(values: impl Iterator<Item = f64>) -> Option<u64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).map(|value| *value as u64)
+}
+
+fn unknown() -> String {
+    "-".to_owned()
+}
+
+fn percent(part: u64, of: u64) -> String {
+    match of {
+        0 => unknown(),
+        of => format!("{:.2} %", part as f64 * 100.0 / of as f64),
+    }
+}

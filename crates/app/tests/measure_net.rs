@@ -1,0 +1,154 @@
+//! `laglab measure net`, both ends on the loopback of this machine.
+
+mod program;
+
+use program::laglab;
+use serde_json::Value;
+
+const SHORT: [&str; 7] = [
+    "measure",
+    "net",
+    "--loopback",
+    "--for",
+    "50ms",
+    "--runs",
+    "2",
+];
+
+fn json(more: &[&str]) -> Value {
+    program::json(&[&SHORT, more, &["--json"]].concat())
+}
+
+/// What it says on stderr when it ends with 2: wrong usage.
+fn refusal(args: &[&str]) -> String {
+    let output = laglab(&[&["measure", "net"], args].concat());
+    assert_eq!(output.status.code(), Some(2), "{args:?}");
+    assert!(output.stdout.is_empty(), "{args:?}");
+    String::from_utf8(output.stderr).expect("UTF-8")
+}
+
+#[test]
+fn every_rate_and_setting_has_its_results() {
+    let report = json(&["--rate", "1k,ping-pong", "--vs", "nice:1"]);
+    assert_eq!(
+        (&report["probe"], &report["end"]),
+        (&"net".into(), &"rounds".into())
+    );
+    let results = report["results"].as_array().expect("results");
+    let methods: Vec<&str> = results
+        .iter()
+        .filter_map(|of| of["method"].as_str())
+        .collect();
+    assert_eq!(
+        methods,
+        ["udp 1000/s", "udp ping-pong", "udp 1000/s", "udp ping-pong"]
+    );
+    for result in results {
+        assert_eq!(
+            (&result["size_bytes"], &result["runs"]),
+            (&100.into(), &2.into())
+        );
+        let latency = &result["latency"];
+        let samples = |name: &str| latency[name].as_u64().expect("a count");
+        assert!(samples("count") > 0);
+        if result["method"] == "udp 1000/s" {
+            assert_eq!(samples("count") + samples("unknown"), 100);
+        }
+    }
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("Both ends are here: loopback"), "{notes}");
+    assert!(notes.contains("100 packets sent"), "{notes}");
+}
+
+#[test]
+fn samples_are_written_as_a_table() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("samples.csv");
+    let path = file.to_str().expect("UTF-8");
+    let output = laglab(&[&SHORT, &["--rate", "1k", "-o", path][..]].concat());
+    assert!(output.status.success());
+    let csv = std::fs::read_to_string(&file).expect("written");
+    assert_eq!(csv.lines().count(), 1 + 100);
+    assert!(
+        csv.lines()
+            .skip(1)
+            .all(|line| line.contains(",net,udp 1000/s,"))
+    );
+}
+
+#[test]
+fn ways_to_send_are_compared() {
+    let report = json(&["--throughput", "--method", "blocking,poll"]);
+    let runs = report["runs"].as_array().expect("runs");
+    assert_eq!(runs.len(), 4);
+    for run in runs {
+        let count = |name: &str| run[name].as_u64().expect("a count");
+        assert!(count("received") > 0 && count("received") <= count("sent"));
+        assert_eq!(count("bytes"), count("received") * 100);
+        assert!(run["receiver_buffers"]["receive"].as_u64() > Some(0));
+    }
+}
+
+#[test]
+fn what_cannot_be_says_what_to_do() {
+    for (args, words) in [
+        (&["--role", "source"][..], "--to HOST, or --group ADDRESS"),
+        (
+            &["--loopback", "--size", "8"],
+            "packets of 8 bytes cannot be: 32 to 65507 can",
+        ),
+        (
+            &["--loopback", "--group", "10.0.0.1"],
+            "10.0.0.1 is not a multicast group",
+        ),
+        (
+            &[
+                "--role",
+                "source",
+                "--group",
+                "239.1.2.3",
+                "--interface",
+                "nosuch",
+            ],
+            "no interface `nosuch` here; there are: ",
+        ),
+        (
+            &[
+                "--role",
+                "source",
+                "--to",
+                "127.0.0.1:9",
+                "--patience",
+                "100ms",
+            ],
+            "no reflector answers at 127.0.0.1:9 after 0.1 s",
+        ),
+        (
+            &["--role", "reflector", "--bind", "192.0.2.9"],
+            "is not an address of this machine",
+        ),
+        (&["--rate", "fast"], "expected packets a second"),
+        (&["--dscp", "64"], "expected 0 to 63, EF"),
+    ] {
+        let said = refusal(args);
+        assert!(said.contains(words), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn a_reflector_whose_port_is_taken_says_so() {
+    let taken = std::net::UdpSocket::bind("127.0.0.1:0").expect("bound");
+    let port = taken.local_addr().expect("an address").port().to_string();
+    let said = refusal(&[
+        "--role",
+        "reflector",
+        "--bind",
+        "127.0.0.1",
+        "--port",
+        &port,
+    ]);
+    assert!(
+        said.contains(&format!("port {port} of 127.0.0.1 is taken")),
+        "{said}"
+    );
+}

@@ -1,0 +1,146 @@
+//! What became of each packet: returned, lost, doubled, out of order.
+
+/// A packet on its way there and back. Times are nanoseconds since the run's start, by the source's
+/// clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trip {
+    /// When it was to be sent.
+    pub intended_ns: i64,
+    /// When it was sent; none if the system refused it.
+    pub sent_ns: Option<i64>,
+    /// When it was back; none if it never was.
+    pub back_ns: Option<i64>,
+}
+
+impl Trip {
+    /// How long it was under way; none if it was not sent or did not return.
+    pub fn round_trip_ns(&self) -> Option<i64> {
+        Some(self.back_ns? - self.sent_ns?)
+    }
+}
+
+/// An echo that came: of which packet, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Arrival {
+    /// The packet's sequence number.
+    pub(super) sequence: u64,
+    /// When it came, in nanoseconds since the run's start.
+    pub(super) at_ns: i64,
+}
+
+/// How many packets had which fate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Tally {
+    /// Given to the system.
+    pub sent: u64,
+    /// Refused by the system: its buffers were full.
+    pub not_sent: u64,
+    /// Came back at least once.
+    pub returned: u64,
+    /// Sent and never seen again.
+    pub lost: u64,
+    /// Echoes beyond the first of their packets.
+    pub duplicates: u64,
+    /// First echoes that came after one of a later packet (RFC 4737, 3.3).
+    pub reordered: u64,
+    /// Packets that are not of this run, or echo what was never sent.
+    pub strangers: u64,
+}
+
+/// Enters the arrivals, in the order in which they came, into the trips, which are in the order of
+/// their sequence numbers.
+pub(super) fn account(trips: &mut [Trip], arrivals: &[Arrival]) -> Tally {
+    let mut tally = Tally::default();
+    let mut next_expected = 0;
+    for arrival in arrivals {
+        let trip = usize::try_from(arrival.sequence)
+            .ok()
+            .and_then(|sequence| trips.get_mut(sequence))
+            .filter(|trip| trip.sent_ns.is_some());
+        match trip {
+            None => tally.strangers += 1,
+            Some(trip) if trip.back_ns.is_some() => tally.duplicates += 1,
+            Some(trip) => {
+                trip.back_ns = Some(arrival.at_ns);
+                tally.returned += 1;
+                match arrival.sequence < next_expected {
+                    true => tally.reordered += 1,
+                    false => next_expected = arrival.sequence + 1,
+                }
+            }
+        }
+    }
+    tally.sent = trips.iter().filter(|trip| trip.sent_ns.is_some()).count() as u64;
+    tally.not_sent = trips.len() as u64 - tally.sent;
+    tally.lost = tally.sent - tally.returned;
+    tally
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trips(count: i64) -> Vec<Trip> {
+        (0..count)
+            .map(|n| Trip {
+                intended_ns: n * 100,
+                sent_ns: Some(n * 100 + 1),
+                back_ns: None,
+            })
+            .collect()
+    }
+
+    fn arrivals(sequences: &[u64]) -> Vec<Arrival> {
+        let at = |n: usize| n as i64 * 100 + 50;
+        (0..)
+            .zip(sequences)
+            .map(|(n, &sequence)| Arrival {
+                sequence,
+                at_ns: at(n),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_fate_is_counted_once() {
+        let mut trips = trips(7);
+        trips[6].sent_ns = None;
+        // 3 is lost; 1 comes after 2; 4 comes twice; 6 was never sent and 900 never existed.
+        let tally = account(&mut trips, &arrivals(&[0, 2, 1, 4, 4, 5, 6, 900]));
+        let expected = Tally {
+            sent: 6,
+            not_sent: 1,
+            returned: 5,
+            lost: 1,
+            duplicates: 1,
+            reordered: 1,
+            strangers: 2,
+        };
+        assert_eq!(tally, expected);
+        assert_eq!(trips[1].round_trip_ns(), Some(250 - 101));
+        assert_eq!(trips[4].back_ns, Some(350), "the first echo counts");
+        assert_eq!(trips[3].round_trip_ns(), None);
+        assert_eq!(trips[6].round_trip_ns(), None);
+    }
+
+    /// RFC 4737, 3.3: a packet is reordered if its number is below the next expected one, which a
+    /// reordered packet does not change.
+    #[test]
+    fn reordering_is_counted_as_the_standard_says() {
+        let mut four_late = trips(6);
+        assert_eq!(
+            account(&mut four_late, &arrivals(&[5, 0, 1, 2, 3, 4])).reordered,
+            5
+        );
+        let mut one_early = trips(6);
+        assert_eq!(
+            account(&mut one_early, &arrivals(&[0, 1, 3, 2, 4, 5])).reordered,
+            1
+        );
+        let mut with_gap = trips(6);
+        assert_eq!(
+            account(&mut with_gap, &arrivals(&[0, 2, 4, 5])).reordered,
+            0
+        );
+    }
+}

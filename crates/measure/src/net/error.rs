@@ -1,0 +1,95 @@
+//! What can stop a measurement of the network, and what to do about it.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// Why the network could not be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum NetError {
+    /// No interface has this name, index or address.
+    #[error("no interface `{asked}` here; there are: {known}")]
+    UnknownInterface {
+        /// What was asked for.
+        asked: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// The interface lacks an address of the family in use.
+    #[error("interface `{interface}` has no IPv{version} address")]
+    NoAddress {
+        /// The interface's name.
+        interface: String,
+        /// 4 or 6.
+        version: u8,
+    },
+    /// A group that is none.
+    #[error(
+        "{0} is not a multicast group: groups are 224.0.0.0/4 and ff00::/8, and 239.255.0.0/16 is free to use at one's own site"
+    )]
+    NotMulticast(IpAddr),
+    /// Packets for the group know no way out.
+    #[error("no multicast route to {0}: name the interface to use with --interface")]
+    NoMulticastRoute(IpAddr),
+    /// No way to the other end.
+    #[error("no route to {0}: does the address belong to a network of this machine?")]
+    NoRoute(SocketAddr),
+    /// Somebody listens there already.
+    #[error("port {} of {} is taken: another reflector runs here, or choose another with --port", .0.port(), .0.ip())]
+    PortTaken(SocketAddr),
+    /// The local address is of no interface.
+    #[error("{0} is not an address of this machine")]
+    NotOurAddress(IpAddr),
+    /// Packets of this size cannot be.
+    #[error("packets of {asked} bytes cannot be: {smallest} to {largest} can")]
+    Size {
+        /// What was asked for, in bytes.
+        asked: usize,
+        /// The smallest, in bytes.
+        smallest: usize,
+        /// The largest, in bytes.
+        largest: usize,
+    },
+    /// More packets than a run remembers.
+    #[error("{asked} packets are more than a run remembers, {most}: lower the rate or the time")]
+    TooMany {
+        /// What was asked for.
+        asked: u64,
+        /// The most.
+        most: u64,
+    },
+    /// Nobody answered the source's introduction.
+    #[error("no reflector answers at {to} after {} s{}: start `laglab measure net --role reflector` there, and look for a firewall", .waited.as_secs_f64(), .said.as_ref().map_or(String::new(), |said| format!(" ({said})")))]
+    NoAnswer {
+        /// Where it was looked for.
+        to: String,
+        /// For how long.
+        waited: Duration,
+        /// What the system said meanwhile: that nobody listens there, or that there is no way.
+        said: Option<String>,
+    },
+    /// Namespaces need rights that the program lacks, or a program that is absent.
+    #[error("cannot make two network namespaces here ({doing}): {why}")]
+    Namespaces {
+        /// What was being done.
+        doing: String,
+        /// What the system says.
+        why: String,
+    },
+    /// The system refuses something else.
+    #[error("{doing}: {source}")]
+    System {
+        /// What was being done.
+        doing: String,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl NetError {
+    /// Makes an error of what the system said while something was being done.
+    pub(crate) fn while_doing(doing: impl Into<String>) -> impl FnOnce(io::Error) -> NetError {
+        let doing = doing.into();
+        move |source| NetError::System { doing, source }
+    }
+}

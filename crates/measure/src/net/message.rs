@@ -1,0 +1,82 @@
+//! One datagram with what the system says of it: its sender, and the traffic class it came with.
+
+use std::io;
+use std::net::UdpSocket;
+
+use super::Received;
+
+/// Receives one datagram. Without room for what the system says of it, it is only received, which is
+/// quicker. With `at_once` it does not wait, where the system can be told so.
+///
+/// # Errors
+/// What the system says; [`io::ErrorKind::WouldBlock`] or [`io::ErrorKind::TimedOut`] when none came
+/// in time.
+#[cfg(target_os = "linux")]
+pub(super) fn receive(
+    socket: &UdpSocket,
+    buffer: &mut [u8],
+    control: Option<&mut Vec<u8>>,
+    at_once: bool,
+) -> io::Result<Received> {
+    use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recv, recvmsg};
+    use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
+    use std::os::fd::AsRawFd;
+
+    let flags = match at_once {
+        true => MsgFlags::MSG_DONTWAIT,
+        false => MsgFlags::empty(),
+    };
+    let Some(control) = control else {
+        return Ok(Received {
+            len: recv(socket.as_raw_fd(), buffer, flags)?,
+            from: None,
+            class: None,
+        });
+    };
+    let mut parts = [io::IoSliceMut::new(buffer)];
+    let message = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut parts, Some(control), flags)?;
+    let class = message.cmsgs()?.find_map(|control| match control {
+        ControlMessageOwned::Ipv4Tos(class) => Some(class),
+        ControlMessageOwned::Ipv6TClass(class) => u8::try_from(class).ok(),
+        _ => None,
+    });
+    let from = message.address.and_then(|address| {
+        let v4 = address.as_sockaddr_in();
+        let v6 = address.as_sockaddr_in6();
+        v4.map(|v4| SocketAddr::V4(SocketAddrV4::from(*v4)))
+            .or_else(|| v6.map(|v6| SocketAddr::V6(SocketAddrV6::from(*v6))))
+    });
+    Ok(Received {
+        len: message.bytes,
+        from,
+        class,
+    })
+}
+
+/// Receives one datagram; its traffic class is not read on this system.
+///
+/// # Errors
+/// What the system says; [`io::ErrorKind::WouldBlock`] or [`io::ErrorKind::TimedOut`] when none came
+/// in time.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn receive(
+    socket: &UdpSocket,
+    buffer: &mut [u8],
+    _: Option<&mut Vec<u8>>,
+    _: bool,
+) -> io::Result<Received> {
+    let (len, from) = socket.recv_from(buffer)?;
+    Ok(Received {
+        len,
+        from: Some(from),
+        class: None,
+    })
+}
+
+/// Room for what the system says of one datagram.
+pub(super) fn control_room() -> Vec<u8> {
+    #[cfg(target_os = "linux")]
+    return nix::cmsg_space!(u8, i32);
+    #[cfg(not(target_os = "linux"))]
+    Vec::new()
+}

@@ -1,0 +1,73 @@
+//! The network: how long packets take there and back, and how many go through.
+//!
+//! A **source** sends probes at a steady rate, a **reflector** sends each back, and the source notes
+//! when ([`measure`], [`reflect`]). Both may run here, on a [`Testbed`]. What carries the packets is a
+//! [`Transport`]; [`Udp`] is one. [`throughput`] asks instead how much gets through by each way of
+//! sending and receiving, and [`peers`] what other people's programs say.
+//!
+//! ```
+//! use std::num::NonZeroU32;
+//! use std::time::Duration;
+//!
+//! use measure::net::{self, Around, Pace, Patience, Place, Traffic, Udp, UdpOptions};
+//!
+//! let stop = std::sync::atomic::AtomicBool::new(false);
+//! let has_stopped = || stop.load(std::sync::atomic::Ordering::Relaxed);
+//! let options = UdpOptions::default();
+//! let here = "127.0.0.1:0".parse()?;
+//! let (mut reflector, _) = Udp::open(&Place::Answering(here), &options)?;
+//! let at = reflector.local_address()?;
+//! std::thread::scope(|scope| {
+//!     scope.spawn(|| net::reflect(&mut reflector, Patience::default(), &has_stopped));
+//!     let traffic = Traffic {
+//!         pace: Pace::PerSecond(NonZeroU32::new(1_000).unwrap()),
+//!         size: 100,
+//!         time: Duration::from_millis(20),
+//!         warm_up: Duration::ZERO,
+//!         patience: Duration::from_secs(2),
+//!     };
+//!     let (source, _) = Udp::open(&Place::Peer(at), &options)?;
+//!     let around = Around {
+//!         clock: &measure::Clock::best(),
+//!         scheduling: &measure::Scheduling::default(),
+//!         stop: &|| false,
+//!     };
+//!     let result = net::measure(Box::new(source), &at.to_string(), &traffic, around);
+//!     stop.store(true, std::sync::atomic::Ordering::Relaxed);
+//!     let result = result?;
+//!     assert_eq!(result.trips.len(), 20);
+//!     assert_eq!(result.tally.returned + result.tally.lost, result.tally.sent);
+//!     Ok::<(), Box<dyn std::error::Error>>(())
+//! })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod account;
+mod buffers;
+mod error;
+mod interface;
+mod message;
+#[cfg_attr(not(target_os = "linux"), path = "no_namespaces.rs")]
+mod namespaces;
+pub mod peers;
+mod reflector;
+mod round_trip_plan;
+mod source;
+mod summary;
+mod testbed;
+pub mod throughput;
+mod transport;
+mod udp;
+mod wire;
+
+pub use account::{Tally, Trip};
+pub use buffers::Buffers;
+pub use error::NetError;
+pub use interface::Interface;
+pub use reflector::{Patience, Reflected, reflect};
+pub use round_trip_plan::{Fates, NetSetting, PeerRun, RoundTripPlan, RoundTripReport, Route};
+pub use source::{Around, Ended, MOST_PACKETS, Pace, RoundTrips, Traffic, measure};
+pub use testbed::{Family, Side, Testbed};
+pub use transport::{Received, Transport};
+pub use udp::{LONGEST_SPIN, Place, Udp, UdpGrants, UdpOptions};
+pub use wire::{HEADER_LEN, LARGEST};

@@ -1,0 +1,125 @@
+//! Network namespaces that belong to nobody but an open file.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::process::Command;
+use std::thread;
+
+use nix::sched::{CloneFlags, setns, unshare};
+
+use super::testbed::{Family, Side, end_of_cable};
+use super::{NetError, peers};
+
+/// The names of the two ends of the cable.
+const LINKS: [&str; 2] = ["near0", "far0"];
+
+/// Two of them, joined by a `veth` pair. They vanish when this is dropped and nothing is left in them.
+#[derive(Debug)]
+pub(super) struct Namespaces {
+    near: File,
+    far: File,
+}
+
+impl Namespaces {
+    pub(super) fn new() -> Result<Namespaces, NetError> {
+        let namespaces = Namespaces {
+            near: new_namespace()?,
+            far: new_namespace()?,
+        };
+        namespaces.join()?;
+        Ok(namespaces)
+    }
+
+    /// Lays the cable and gives its ends addresses.
+    fn join(&self) -> Result<(), NetError> {
+        // This process's file, since `ip` does not inherit it.
+        let far = format!("/proc/{}/fd/{}", std::process::id(), self.far.as_raw_fd());
+        let [near_link, far_link] = LINKS;
+        self.ip(
+            Side::Near,
+            &format!("link add {near_link} type veth peer name {far_link} netns {far}"),
+        )?;
+        for (side, link) in [(Side::Near, near_link), (Side::Far, far_link)] {
+            let v4 = end_of_cable(side, Family::V4);
+            let v6 = end_of_cable(side, Family::V6);
+            for line in [
+                "link set lo up".to_owned(),
+                format!("addr add {v4}/24 dev {link}"),
+                // Looking for others who have the address takes a second, and there are none.
+                format!("addr add {v6}/64 dev {link} nodad"),
+                format!("link set {link} up"),
+                format!("route add 224.0.0.0/4 dev {link}"),
+            ] {
+                self.ip(side, &line)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Does something on a thread that is in the namespace; threads and programs that it starts are
+    /// there too.
+    pub(super) fn within<T: Send>(
+        &self,
+        side: Side,
+        work: impl FnOnce() -> T + Send,
+    ) -> Result<T, NetError> {
+        let namespace = match side {
+            Side::Near => &self.near,
+            Side::Far => &self.far,
+        };
+        thread::scope(|scope| {
+            let working = scope.spawn(|| {
+                setns(namespace, CloneFlags::CLONE_NEWNET)
+                    .map_err(|errno| fault("entering one", errno))?;
+                Ok(work())
+            });
+            match working.join() {
+                Ok(outcome) => outcome,
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    }
+
+    fn ip(&self, side: Side, line: &str) -> Result<(), NetError> {
+        let mut ip = Command::new(peers::find("ip").unwrap_or_else(|| "ip".into()));
+        ip.args(line.split(' '));
+        let doing = format!("ip {line}");
+        let output = self
+            .within(side, || ip.output())?
+            .map_err(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => {
+                    fault("looking for the program `ip`", "install iproute2")
+                }
+                _ => fault(&doing, error),
+            })?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(fault(
+                &doing,
+                String::from_utf8_lossy(&output.stderr).trim(),
+            )),
+        }
+    }
+}
+
+/// A new namespace, by the file that stands for it.
+fn new_namespace() -> Result<File, NetError> {
+    // A thread of its own, since who makes a namespace is in it from then on.
+    thread::scope(|scope| {
+        let making = scope.spawn(|| {
+            unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| match errno {
+                nix::errno::Errno::EPERM => fault("making one", "that takes root's rights"),
+                errno => fault("making one", errno),
+            })?;
+            File::open("/proc/thread-self/ns/net").map_err(|error| fault("opening one", error))
+        });
+        making.join().expect("making a namespace does not panic")
+    })
+}
+
+fn fault(doing: &str, why: impl std::fmt::Display) -> NetError {
+    NetError::Namespaces {
+        doing: doing.to_owned(),
+        why: why.to_string(),
+    }
+}

@@ -1,0 +1,534 @@
+//! The end that asks: sends probes at a steady rate, and notes when each is back.
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use super::account::{Arrival, account};
+use super::reflector::is_about_another_packet;
+use super::wire::{HEADER_LEN, Header, Kind, LARGEST, RunId};
+use super::{NetError, Tally, Transport, Trip};
+use crate::{Clock, Grant, Lateness, Now, Pacing, Scheduling, Stop};
+
+/// The most packets that a run remembers: 40 bytes of each, and 16 of its echo.
+pub const MOST_PACKETS: u64 = 20_000_000;
+
+/// How long a ping-pong waits for one packet before it counts as lost.
+const PING_PONG_WAIT: Duration = Duration::from_millis(200);
+
+/// When the next packet is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// So many a second, whatever became of those before: what waits behind a stall counts as late.
+    PerSecond(NonZeroU32),
+    /// When the one before is back: the shortest way, which says nothing about load.
+    PingPong,
+}
+
+impl Pace {
+    /// The distance of two packets, where there is one.
+    fn interval_ns(self) -> Option<i64> {
+        match self {
+            Pace::PerSecond(rate) => Some(1_000_000_000 / i64::from(rate.get())),
+            Pace::PingPong => None,
+        }
+    }
+}
+
+/// What is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traffic {
+    /// When.
+    pub pace: Pace,
+    /// The size of a packet, in bytes of payload.
+    pub size: usize,
+    /// For how long, the warm-up aside.
+    pub time: Duration,
+    /// For how long before that; what is sent then does not count.
+    pub warm_up: Duration,
+    /// How long the reflector may be silent before it is given up, and the last echoes are waited for.
+    pub patience: Duration,
+}
+
+impl Traffic {
+    /// How many packets that will be, warm-up included; of ping-pong, which nobody can know, the most.
+    fn packets(&self) -> Result<u64, NetError> {
+        if !(HEADER_LEN..=LARGEST).contains(&self.size) {
+            return Err(NetError::Size {
+                asked: self.size,
+                smallest: HEADER_LEN,
+                largest: LARGEST,
+            });
+        }
+        let Some(interval_ns) = self.pace.interval_ns() else {
+            return Ok(MOST_PACKETS);
+        };
+        let ns = (self.warm_up + self.time).as_nanos();
+        match u64::try_from(ns / interval_ns.max(1) as u128).unwrap_or(u64::MAX) {
+            asked @ ..=MOST_PACKETS => Ok(asked),
+            asked => Err(NetError::TooMany {
+                asked,
+                most: MOST_PACKETS,
+            }),
+        }
+    }
+
+    /// For how long silence is no bad sign: nothing comes of what is sent seldom.
+    fn patience_ns(&self) -> i64 {
+        nanoseconds(self.patience).max(self.pace.interval_ns().unwrap_or(0).saturating_mul(4))
+    }
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    /// All was sent and waited for.
+    AsPlanned,
+    /// It was told to.
+    Stopped,
+    /// The reflector fell silent.
+    Silent,
+}
+
+/// What became of the packets of one run.
+#[derive(Clone, Debug)]
+pub struct RoundTrips {
+    /// The packets in the order of their sending, without those of the warm-up.
+    pub trips: Vec<Trip>,
+    /// How many had which fate.
+    pub tally: Tally,
+    /// With which traffic classes packets reached the reflector, and how many did; empty where its
+    /// system does not say.
+    pub seen_classes: Vec<(u8, u64)>,
+    /// How well the pace was kept.
+    pub lateness: Lateness,
+    /// What the scheduler granted.
+    pub grants: Vec<Grant>,
+    /// Why the run ended. What was measured until then is here in any case.
+    pub ended: Ended,
+}
+
+/// What a run is made with.
+#[derive(Clone, Copy)]
+pub struct Around<'a> {
+    /// The clock that round trips are timed by.
+    pub clock: &'a Clock,
+    /// What each thread that sends or receives asks of the scheduler.
+    pub scheduling: &'a Scheduling,
+    /// Ends the run early.
+    pub stop: Stop<'a>,
+}
+
+/// Introduces a run to the reflector, which errors call `to`, and sends its packets.
+///
+/// # Errors
+/// When nobody answers, the traffic is impossible or the system refuses to send at all. A reflector
+/// that falls silent later is no error: what was measured is kept.
+pub fn measure(
+    mut transport: Box<dyn Transport>,
+    to: &str,
+    traffic: &Traffic,
+    around: Around<'_>,
+) -> Result<RoundTrips, NetError> {
+    let packets = traffic.packets()?;
+    let run = RunId::random().map_err(|error| {
+        NetError::while_doing("asking for a random number")(io::Error::other(error))
+    })?;
+    let (books, grants) = match introduce(&mut *transport, to, run, traffic, around)? {
+        false => (Ok(Books::new(0, Ended::Stopped)), Vec::new()),
+        true => (around.scheduling)
+            .run(|_| match traffic.pace {
+                Pace::PerSecond(_) => paced(transport, run, traffic, packets, around),
+                Pace::PingPong => ping_pong(&mut *transport, run, traffic, around),
+            })
+            .map_err(NetError::while_doing("starting a thread"))?,
+    };
+    Ok(RoundTrips {
+        grants,
+        ..books?.closed(traffic.warm_up)
+    })
+}
+
+/// What was sent and heard.
+struct Books {
+    trips: Vec<Trip>,
+    heard: Heard,
+    lateness: Lateness,
+    ended: Ended,
+}
+
+impl Books {
+    fn new(packets: u64, ended: Ended) -> Books {
+        Books {
+            trips: Vec::with_capacity(packets as usize),
+            heard: Heard::default(),
+            lateness: Lateness::default(),
+            ended,
+        }
+    }
+
+    /// Leaves out the warm-up and says what became of the rest.
+    fn closed(mut self, warm_up: Duration) -> RoundTrips {
+        let start_ns = self.trips.first().map_or(0, |trip| trip.intended_ns);
+        let end_ns = start_ns.saturating_add(nanoseconds(warm_up));
+        let first = self.trips.partition_point(|trip| trip.intended_ns < end_ns);
+        self.trips.drain(..first);
+        let arrivals: Vec<Arrival> = (self.heard.arrivals.iter())
+            .filter_map(|arrival| {
+                Some(Arrival {
+                    sequence: arrival.sequence.checked_sub(first as u64)?,
+                    ..*arrival
+                })
+            })
+            .collect();
+        let mut tally = account(&mut self.trips, &arrivals);
+        tally.strangers += self.heard.strangers;
+        tally.duplicates += self.heard.beyond;
+        RoundTrips {
+            trips: self.trips,
+            tally,
+            seen_classes: self.heard.classes,
+            lateness: self.lateness,
+            grants: Vec::new(),
+            ended: self.ended,
+        }
+    }
+}
+
+/// What a receiver heard.
+#[derive(Default)]
+struct Heard {
+    arrivals: Vec<Arrival>,
+    /// Echoes that found no room: somebody doubles them without end.
+    beyond: u64,
+    strangers: u64,
+    classes: Vec<(u8, u64)>,
+}
+
+impl Heard {
+    /// Enters a packet that came. Gives its number if it is an echo of this run.
+    fn note(&mut self, packet: &[u8], run: RunId, at_ns: i64) -> Option<u64> {
+        let Some(header) = Header::read(packet).filter(|header| header.run == run) else {
+            self.strangers += 1;
+            return None;
+        };
+        // A group may bring our own probes back to us, and a welcome may come twice.
+        if header.kind != Kind::Echo {
+            return None;
+        }
+        match (self.arrivals.len() as u64) < 2 * MOST_PACKETS {
+            true => self.arrivals.push(Arrival {
+                sequence: header.sequence,
+                at_ns,
+            }),
+            false => self.beyond += 1,
+        }
+        if let Some(class) = header.seen_class {
+            match self.classes.iter_mut().find(|(seen, _)| *seen == class) {
+                Some((_, count)) => *count += 1,
+                None => self.classes.push((class, 1)),
+            }
+        }
+        Some(header.sequence)
+    }
+}
+
+/// Says hello until a reflector answers. False if told to stop.
+fn introduce(
+    transport: &mut dyn Transport,
+    to: &str,
+    run: RunId,
+    traffic: &Traffic,
+    around: Around<'_>,
+) -> Result<bool, NetError> {
+    let packet = packet_of(traffic.size, Kind::Hello, run);
+    let mut buffer = vec![0; usize::from(u16::MAX)];
+    let end_ns = around.clock.now_ns() + nanoseconds(traffic.patience);
+    let mut said = None;
+    while around.clock.now_ns() < end_ns {
+        if (around.stop)() {
+            return Ok(false);
+        }
+        let mut answer = transport.send(&packet, None).map(|()| None);
+        // Whatever strangers send, each hello is followed by a bounded number of packets.
+        for _ in 0..64 {
+            if answer.is_err() {
+                break;
+            }
+            answer = transport.receive(&mut buffer);
+            let Ok(Some(received)) = answer else { break };
+            let header = Header::read(&buffer[..received.len]);
+            if header.is_some_and(|header| header.kind == Kind::Welcome && header.run == run) {
+                return Ok(true);
+            }
+        }
+        match answer {
+            Ok(_) => {}
+            Err(error) if is_about_another_packet(&error) => {
+                said = Some(error.to_string());
+                thread::sleep(Duration::from_millis(50));
+            }
+            Err(error) => {
+                let doing = format!("sending {} bytes to {to}", packet.len());
+                return Err(NetError::while_doing(doing)(error));
+            }
+        }
+    }
+    Err(NetError::NoAnswer {
+        to: to.to_owned(),
+        waited: traffic.patience,
+        said,
+    })
+}
+
+/// How far the two threads of a run are.
+#[derive(Default)]
+struct Progress {
+    sent: AtomicU64,
+    is_done: AtomicBool,
+    is_silent: AtomicBool,
+}
+
+/// Sends on this thread and receives on another.
+fn paced(
+    mut transport: Box<dyn Transport>,
+    run: RunId,
+    traffic: &Traffic,
+    packets: u64,
+    around: Around<'_>,
+) -> Result<Books, NetError> {
+    let Around {
+        clock,
+        scheduling,
+        stop,
+    } = around;
+    let mut receiver =
+        (transport.another()).map_err(NetError::while_doing("opening the socket a second time"))?;
+    let progress = Progress::default();
+    thread::scope(|scope| {
+        let hearing = scope.spawn(|| {
+            scheduling.apply();
+            hear(
+                &mut *receiver,
+                run,
+                traffic.patience_ns(),
+                packets,
+                clock,
+                &progress,
+            )
+        });
+        let mut packet = packet_of(traffic.size, Kind::Probe, run);
+        let mut books = Books::new(packets, Ended::AsPlanned);
+        let mut failed = None;
+        let interval_ns = traffic.pace.interval_ns().unwrap_or(1);
+        let mut pacing = Pacing::every(interval_ns, clock.now_ns());
+        for sequence in 0..packets {
+            if stop() {
+                books.ended = Ended::Stopped;
+                break;
+            }
+            if progress.is_silent.load(Ordering::Relaxed) {
+                books.ended = Ended::Silent;
+                break;
+            }
+            let slot = pacing.slot(clock.now_ns());
+            let early_ns = slot.intended_ns - clock.now_ns();
+            if early_ns > 0 {
+                thread::sleep(Duration::from_nanos(early_ns as u64));
+            }
+            match send_probe(&mut *transport, &mut packet, sequence, clock) {
+                Ok(sent_ns) => books.trips.push(Trip {
+                    intended_ns: slot.intended_ns,
+                    sent_ns,
+                    back_ns: None,
+                }),
+                Err(error) => {
+                    failed = Some(NetError::while_doing("sending")(error));
+                    break;
+                }
+            }
+            progress.sent.store(sequence + 1, Ordering::Relaxed);
+        }
+        books.lateness = pacing.lateness();
+        progress.is_done.store(true, Ordering::Relaxed);
+        let heard = hearing.join().expect("the receiver does not panic");
+        books.heard = heard.map_err(NetError::while_doing("receiving"))?;
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(books),
+        }
+    })
+}
+
+/// Hears echoes until all that were sent are back or waited for long enough.
+fn hear(
+    receiver: &mut dyn Transport,
+    run: RunId,
+    patience_ns: i64,
+    packets: u64,
+    clock: &Clock,
+    progress: &Progress,
+) -> io::Result<Heard> {
+    let mut heard = Heard {
+        arrivals: Vec::with_capacity(packets as usize),
+        ..Heard::default()
+    };
+    let mut buffer = vec![0; usize::from(u16::MAX)];
+    let mut last_ns = clock.now_ns();
+    let mut done_ns = None;
+    loop {
+        let received = match receiver.receive(&mut buffer) {
+            Ok(received) => received,
+            Err(error) if is_about_another_packet(&error) => None,
+            Err(error) => {
+                // Nothing more will be heard, so nothing more needs to be sent.
+                progress.is_silent.store(true, Ordering::Relaxed);
+                return Err(error);
+            }
+        };
+        match received {
+            Some(received) => {
+                let at_ns = clock.now_ns();
+                if heard.note(&buffer[..received.len], run, at_ns).is_some() {
+                    last_ns = at_ns;
+                }
+            }
+            None => {
+                let sent = progress.sent.load(Ordering::Relaxed);
+                let is_missing = (heard.arrivals.len() as u64) < sent;
+                if done_ns.is_some() && !is_missing {
+                    return Ok(heard);
+                }
+                if is_missing && clock.now_ns() - last_ns >= patience_ns {
+                    progress.is_silent.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+        if progress.is_done.load(Ordering::Relaxed) {
+            let now_ns = clock.now_ns();
+            if now_ns - *done_ns.get_or_insert(now_ns) >= patience_ns {
+                return Ok(heard);
+            }
+        }
+    }
+}
+
+/// Sends a packet when the one before is back or lost.
+fn ping_pong(
+    transport: &mut dyn Transport,
+    run: RunId,
+    traffic: &Traffic,
+    around: Around<'_>,
+) -> Result<Books, NetError> {
+    let clock = around.clock;
+    let mut packet = packet_of(traffic.size, Kind::Probe, run);
+    let mut buffer = vec![0; usize::from(u16::MAX)];
+    let mut books = Books::new(0, Ended::AsPlanned);
+    let mut last_ns = clock.now_ns();
+    let end_ns = last_ns + nanoseconds(traffic.warm_up + traffic.time);
+    for sequence in 0..MOST_PACKETS {
+        let intended_ns = clock.now_ns();
+        if (around.stop)() {
+            books.ended = Ended::Stopped;
+            break;
+        }
+        if intended_ns - last_ns >= traffic.patience_ns() {
+            books.ended = Ended::Silent;
+            break;
+        }
+        if intended_ns >= end_ns {
+            break;
+        }
+        let sent_ns = send_probe(transport, &mut packet, sequence, clock)
+            .map_err(NetError::while_doing("sending"))?;
+        books.trips.push(Trip {
+            intended_ns,
+            sent_ns,
+            back_ns: None,
+        });
+        let give_up_ns = intended_ns + nanoseconds(PING_PONG_WAIT);
+        loop {
+            let received = match transport.receive(&mut buffer) {
+                Err(error) if is_about_another_packet(&error) => {
+                    // The other end is closed, and says so at once: no reason to ask it faster.
+                    thread::sleep(PING_PONG_WAIT);
+                    None
+                }
+                received => received.map_err(NetError::while_doing("receiving"))?,
+            };
+            let at_ns = clock.now_ns();
+            let echo =
+                received.and_then(|received| books.heard.note(&buffer[..received.len], run, at_ns));
+            if echo.is_some() {
+                last_ns = at_ns;
+            }
+            if echo == Some(sequence) || at_ns >= give_up_ns {
+                break;
+            }
+        }
+    }
+    Ok(books)
+}
+
+/// Sends one probe and says when; none if the system had no room for it.
+fn send_probe(
+    transport: &mut dyn Transport,
+    packet: &mut [u8],
+    sequence: u64,
+    clock: &Clock,
+) -> io::Result<Option<i64>> {
+    Header::number(packet, sequence);
+    let sent_ns = clock.now_ns();
+    match transport.send(packet, None) {
+        Ok(()) => Ok(Some(sent_ns)),
+        Err(error) if is_about_another_packet(&error) || is_full(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the system has no room for a packet at the moment.
+fn is_full(error: &io::Error) -> bool {
+    const ENOBUFS: i32 = if cfg!(target_os = "linux") { 105 } else { 55 };
+    const WSAENOBUFS: i32 = 10_055;
+    let code = if cfg!(windows) { WSAENOBUFS } else { ENOBUFS };
+    error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(code)
+}
+
+/// What the probe itself does of a sample, in nanoseconds: numbering a packet, reading the clock and
+/// entering an echo; the mean of many.
+pub(super) fn cost_of_a_sample(clock: &Clock) -> f64 {
+    const SAMPLES: u64 = 2_000;
+    let run = RunId([0; 16]);
+    let mut packet = packet_of(HEADER_LEN, Kind::Echo, run);
+    let mut heard = Heard::default();
+    heard.arrivals.reserve(SAMPLES as usize);
+    let start_ns = clock.now_ns();
+    for sequence in 0..SAMPLES {
+        Header::number(&mut packet, sequence);
+        let sent_ns = clock.now_ns();
+        heard.note(&packet, run, clock.now_ns().max(sent_ns));
+    }
+    (clock.now_ns() - start_ns) as f64 / SAMPLES as f64
+}
+
+fn packet_of(size: usize, kind: Kind, run: RunId) -> Vec<u8> {
+    let mut packet = vec![0; size];
+    Header {
+        kind,
+        run,
+        sequence: 0,
+        seen_class: None,
+    }
+    .write(&mut packet);
+    packet
+}
+
+fn nanoseconds(time: Duration) -> i64 {
+    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
+}

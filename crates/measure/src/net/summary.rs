@@ -1,0 +1,93 @@
+//! What became of packets, in sentences.
+
+use std::collections::BTreeMap;
+
+use super::{Fates, RoundTripReport, Tally};
+use crate::{Verdict, short_time};
+
+impl RoundTripReport {
+    /// For each method and setting what became of its packets, and what the peer measured beside.
+    pub(super) fn sentences(&self) -> Vec<String> {
+        let mut sentences = Vec::new();
+        for group in self.measurement.groups() {
+            let of: Vec<&Fates> = (self.fates.iter())
+                .filter(|fates| {
+                    fates.method == group.first.method && fates.setting == group.first.setting
+                })
+                .collect();
+            sentences.push(fates(&of));
+        }
+        let mut methods: Vec<&str> = self.peer.iter().map(|run| run.beside.as_str()).collect();
+        methods.sort_unstable();
+        methods.dedup();
+        sentences.extend(methods.into_iter().map(|method| self.peer(method)));
+        sentences
+    }
+
+    /// What the peer measured beside a method. It asks nothing of the scheduler: one that spins and has
+    /// real-time priority would take a CPU from everybody.
+    fn peer(&self, method: &str) -> String {
+        let runs = self.peer.iter().filter(|run| run.beside == method);
+        let (mut medians, mut tails, mut lost) = (Vec::new(), Vec::new(), 0);
+        for run in runs {
+            medians.push(run.trips.p50_ns);
+            tails.push(run.trips.p99_ns);
+            lost += run.trips.lost;
+        }
+        let middle = |values: &mut Vec<i64>| {
+            values.sort_unstable();
+            short_time(values[values.len() / 2])
+        };
+        let compared = match self.compared_to_peer(method) {
+            Err(why) => format!("not compared: {why}"),
+            Ok(comparison) => {
+                let (low, high) = (comparison.ratio.low, comparison.ratio.high);
+                match comparison.verdict() {
+                    Verdict::NoneShown => {
+                        format!("no difference of our medians to its shown ({low:.2} to {high:.2})")
+                    }
+                    _ => format!(
+                        "our medians under the first setting are {low:.2} to {high:.2} of its (95 % \
+                         confidence)"
+                    ),
+                }
+            }
+        };
+        format!(
+            "sockperf under usual scheduling beside {method}, {} runs: median {}, p99 {} (the middle of the runs), {lost} \
+             lost; {compared}.",
+            medians.len(),
+            middle(&mut medians),
+            middle(&mut tails),
+        )
+    }
+}
+
+fn fates(of: &[&Fates]) -> String {
+    let Some(first) = of.first() else {
+        return String::new();
+    };
+    let sum = |count: fn(&Tally) -> u64| of.iter().map(|fates| count(&fates.tally)).sum::<u64>();
+    let mut sentence = format!(
+        "{}, {}: {} packets sent, {} lost, {} doubled, {} out of order, {} refused by the system, {} \
+         of strangers; receive buffer {} bytes",
+        first.method,
+        first.setting,
+        sum(|tally| tally.sent),
+        sum(|tally| tally.lost),
+        sum(|tally| tally.duplicates),
+        sum(|tally| tally.reordered),
+        sum(|tally| tally.not_sent),
+        sum(|tally| tally.strangers),
+        first.receive_buffer,
+    );
+    let mut marks: BTreeMap<u8, u64> = BTreeMap::new();
+    for (dscp, count) in of.iter().flat_map(|fates| &fates.seen_dscp) {
+        *marks.entry(*dscp).or_default() += count;
+    }
+    for (dscp, count) in marks {
+        sentence.push_str(&format!("; {count} reached the reflector with DSCP {dscp}"));
+    }
+    sentence.push('.');
+    sentence
+}

@@ -1,0 +1,327 @@
+//! How many packets a second go from one end to the other, by the way in which they are sent and
+//! received.
+//!
+//! A method is a file here: how it sends a burst, and how it takes what has come. Both ends use
+//! connected sockets, so that no stranger's packet is counted.
+
+mod blocking;
+#[cfg(windows)]
+mod iocp;
+#[cfg(target_os = "linux")]
+mod mmsg;
+mod plan;
+mod poll;
+mod ready;
+#[cfg(any(target_os = "linux", windows))]
+mod segments;
+#[cfg(target_os = "linux")]
+mod uring;
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use socket2::SockRef;
+
+pub use plan::{PeerThroughputRun, ThroughputPlan, ThroughputReport, ThroughputRun};
+
+use super::buffers::{Buffers, grant};
+use super::testbed::{Family, Side, Testbed};
+use super::wire::{HEADER_LEN, LARGEST};
+use super::{NetError, source::Around};
+use crate::Now;
+
+/// How long a receiver waits before it looks whether the sender has ended.
+const WAIT: Duration = Duration::from_millis(100);
+
+/// How many packets go in one burst: enough that asking for the time costs nothing beside.
+const BURST: usize = 64;
+
+/// Sends.
+trait Send {
+    /// Sends a burst. Gives how many packets the system took.
+    fn burst(&mut self) -> io::Result<u64>;
+}
+
+/// Receives.
+trait Receive {
+    /// Takes what has come, and waits for it at most [`WAIT`]. Gives packets and bytes; 0 packets if
+    /// none came in time.
+    fn take(&mut self) -> io::Result<Taken>;
+}
+
+/// What came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Taken {
+    packets: u64,
+    bytes: u64,
+}
+
+impl Taken {
+    /// Enters a run of equal packets of which the last may be shorter, as the kernel joins them.
+    fn add(&mut self, bytes: usize, size: usize) {
+        self.packets += bytes.div_ceil(size) as u64;
+        self.bytes += bytes as u64;
+    }
+}
+
+/// A way to send and receive many packets.
+#[derive(Clone, Copy)]
+pub struct Method {
+    /// Its short name.
+    pub name: &'static str,
+    /// The calls it makes.
+    pub calls: &'static str,
+    sender: fn(UdpSocket, usize) -> io::Result<Box<dyn Send>>,
+    receiver: fn(UdpSocket, usize) -> io::Result<Box<dyn Receive>>,
+}
+
+impl std::fmt::Debug for Method {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Method {
+    /// The methods of this system; the first is what the others are compared to.
+    pub const ALL: &'static [Method] = &[
+        Method {
+            name: "blocking",
+            calls: "send, recv",
+            sender: blocking::sender,
+            receiver: blocking::receiver,
+        },
+        Method {
+            name: "poll",
+            calls: if cfg!(windows) {
+                "send, WSAPoll, recv until empty"
+            } else {
+                "send, poll, recv until empty"
+            },
+            sender: poll::sender,
+            receiver: poll::receiver,
+        },
+        #[cfg(target_os = "linux")]
+        Method {
+            name: "mmsg",
+            calls: "sendmmsg, recvmmsg of 64",
+            sender: mmsg::sender,
+            receiver: mmsg::receiver,
+        },
+        #[cfg(target_os = "linux")]
+        Method {
+            name: "io_uring",
+            calls: "64 sends a submission, multishot recv",
+            sender: uring::sender,
+            receiver: uring::receiver,
+        },
+        #[cfg(target_os = "linux")]
+        Method {
+            name: "gso",
+            calls: "UDP_SEGMENT, recv",
+            sender: segments::sender,
+            receiver: blocking::receiver,
+        },
+        #[cfg(target_os = "linux")]
+        Method {
+            name: "gso_gro",
+            calls: "UDP_SEGMENT, UDP_GRO",
+            sender: segments::sender,
+            receiver: segments::receiver,
+        },
+        #[cfg(windows)]
+        Method {
+            name: "iocp",
+            calls: "64 WSASend, 64 WSARecv, a completion port",
+            sender: iocp::sender,
+            receiver: iocp::receiver,
+        },
+        #[cfg(windows)]
+        Method {
+            name: "uso",
+            calls: "UDP_SEND_MSG_SIZE, recv",
+            sender: segments::sender,
+            receiver: blocking::receiver,
+        },
+        #[cfg(windows)]
+        Method {
+            name: "uso_uro",
+            calls: "UDP_SEND_MSG_SIZE, UDP_RECV_MAX_COALESCED_SIZE",
+            sender: segments::sender,
+            receiver: segments::receiver,
+        },
+    ];
+
+    /// The method of this name.
+    pub fn named(name: &str) -> Option<Method> {
+        Method::ALL
+            .iter()
+            .copied()
+            .find(|method| method.name == name)
+    }
+}
+
+/// What one run of one method brought.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct Throughput {
+    /// The size of a packet, in bytes of payload.
+    pub size: usize,
+    /// Packets that the system took.
+    pub sent: u64,
+    /// Packets that came.
+    pub received: u64,
+    /// Bytes of payload that came.
+    pub bytes: u64,
+    /// From the first burst until the last packet came, in nanoseconds.
+    pub took_ns: i64,
+    /// The sender's buffers.
+    pub sender_buffers: Buffers,
+    /// The receiver's buffers.
+    pub receiver_buffers: Buffers,
+}
+
+impl Throughput {
+    /// Packets a second that came; none if none did.
+    pub fn packets_per_second(&self) -> Option<f64> {
+        self.per_second(self.received)
+    }
+
+    /// Bytes of payload a second that came; none if none did.
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        self.per_second(self.bytes)
+    }
+
+    /// Packets that were sent and did not come.
+    pub fn lost(&self) -> u64 {
+        self.sent.saturating_sub(self.received)
+    }
+
+    fn per_second(&self, count: u64) -> Option<f64> {
+        (count > 0 && self.took_ns > 0).then(|| count as f64 * 1e9 / self.took_ns as f64)
+    }
+}
+
+/// Sends as fast as it goes for `time`, from the near side of a test bed to the far one.
+///
+/// # Errors
+/// When the size is impossible, or the system lacks the method or refuses to send or receive.
+pub fn measure(
+    testbed: &Testbed,
+    family: Family,
+    method: Method,
+    size: usize,
+    time: Duration,
+    buffer_bytes: Option<usize>,
+    around: Around<'_>,
+) -> Result<Throughput, NetError> {
+    if !(HEADER_LEN..=LARGEST).contains(&size) {
+        return Err(NetError::Size {
+            asked: size,
+            smallest: HEADER_LEN,
+            largest: LARGEST,
+        });
+    }
+    let failed = |what: &str| NetError::while_doing(format!("{what} by {}", method.name));
+    let far = open(testbed, Side::Far, family)?;
+    let near = open(testbed, Side::Near, family)?;
+    connect(&near, &far).map_err(NetError::while_doing("connecting the two ends"))?;
+    let buffers = |socket| {
+        grant(&SockRef::from(socket), buffer_bytes)
+            .map_err(NetError::while_doing("asking for buffers"))
+    };
+    let (sender_buffers, receiver_buffers) = (buffers(&near)?, buffers(&far)?);
+    let is_ready = AtomicBool::new(false);
+    let has_ended = AtomicBool::new(false);
+    let clock = around.clock;
+    let (sent, received) = thread::scope(|scope| {
+        let receiving = scope.spawn(|| {
+            around.scheduling.apply();
+            let receiver = (method.receiver)(far, size);
+            is_ready.store(true, Ordering::Release);
+            let mut receiver = receiver?;
+            let mut all = Taken::default();
+            let mut last_ns = None;
+            // The sender ends in any case, and after that whatever is on its way does too.
+            let mut patience = WAIT.as_nanos() as i64 * 10;
+            loop {
+                let was_ended = has_ended.load(Ordering::Acquire);
+                let before_ns = clock.now_ns();
+                let taken = receiver.take()?;
+                let now_ns = clock.now_ns();
+                if taken.packets > 0 {
+                    last_ns = Some(now_ns);
+                }
+                all.packets += taken.packets;
+                all.bytes += taken.bytes;
+                if was_ended {
+                    patience -= now_ns - before_ns;
+                    if taken.packets == 0 || patience <= 0 {
+                        return Ok((all, last_ns));
+                    }
+                }
+            }
+        });
+        let sending = || {
+            let mut sender = (method.sender)(near, size)?;
+            while !is_ready.load(Ordering::Acquire) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            let start_ns = clock.now_ns();
+            let end_ns = start_ns + i64::try_from(time.as_nanos()).unwrap_or(i64::MAX / 2);
+            let mut sent = 0;
+            while clock.now_ns() < end_ns && !(around.stop)() && !receiving.is_finished() {
+                sent += sender.burst()?;
+            }
+            Ok((start_ns, sent))
+        };
+        let sent = (around.scheduling)
+            .run(|_| sending())
+            .and_then(|(sent, _)| sent);
+        has_ended.store(true, Ordering::Release);
+        let received: io::Result<_> = receiving.join().expect("the receiver does not panic");
+        (sent, received)
+    });
+    let (start_ns, sent) = sent.map_err(failed("sending"))?;
+    let (taken, last_ns) = received.map_err(failed("receiving"))?;
+    Ok(Throughput {
+        size,
+        sent,
+        received: taken.packets,
+        bytes: taken.bytes,
+        took_ns: last_ns.map_or(0, |last_ns| last_ns - start_ns),
+        sender_buffers,
+        receiver_buffers,
+    })
+}
+
+fn open(testbed: &Testbed, side: Side, family: Family) -> Result<UdpSocket, NetError> {
+    let address: SocketAddr = (testbed.address(side, family), 0).into();
+    testbed
+        .on(side, || UdpSocket::bind(address))?
+        .map_err(NetError::while_doing(format!("listening at {address}")))
+}
+
+fn connect(near: &UdpSocket, far: &UdpSocket) -> io::Result<()> {
+    near.connect(far.local_addr()?)?;
+    far.connect(near.local_addr()?)?;
+    for socket in [near, far] {
+        socket.set_read_timeout(Some(WAIT))?;
+        socket.set_write_timeout(Some(WAIT))?;
+    }
+    Ok(())
+}
+
+/// Takes an error that says that nothing can be done at the moment for none.
+fn if_ready<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
+    match outcome {
+        Ok(value) => Ok(Some(value)),
+        Err(error) => match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted => {
+                Ok(None)
+            }
+            _ => Err(error),
+        },
+    }
+}

@@ -1,0 +1,212 @@
+//! Methods measured in turns, and a peer's result beside theirs.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::{Method, Throughput, measure};
+use crate::net::peers::{self, PeerError, PeerThroughput};
+use crate::net::{Around, Family, NetError, Testbed};
+use crate::{Clock, Comparison, End, Incomparable, Plan, Scheduling, Stop, Unavailable, compare};
+
+/// What is to be measured.
+#[derive(Debug)]
+pub struct ThroughputPlan {
+    /// Where both ends are.
+    pub testbed: Testbed,
+    /// Which addresses they use.
+    pub family: Family,
+    /// The methods; those that are not there are said to be.
+    pub methods: Vec<Method>,
+    /// What each thread asks of the scheduler.
+    pub scheduling: Scheduling,
+    /// The size of a packet, in bytes of payload.
+    pub size: usize,
+    /// How long a run is.
+    pub time: Duration,
+    /// Bytes of send and receive buffer to ask for; the system's default if none.
+    pub buffer_bytes: Option<usize>,
+    /// Whether iperf3 is measured in turns with them.
+    pub with_peer: bool,
+    /// How many runs.
+    pub plan: Plan,
+}
+
+/// One run of one method.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+pub struct ThroughputRun {
+    /// Its name.
+    pub method: &'static str,
+    /// Number of the run, from 0.
+    pub run: u32,
+    /// What it brought.
+    #[serde(flatten)]
+    pub through: Throughput,
+}
+
+/// One run of the peer.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+pub struct PeerThroughputRun {
+    /// Number of the run, from 0.
+    pub run: u32,
+    /// What it says.
+    #[serde(flatten)]
+    pub through: PeerThroughput,
+}
+
+/// All that was measured.
+#[derive(Clone, Debug)]
+pub struct ThroughputReport {
+    /// The runs.
+    pub runs: Vec<ThroughputRun>,
+    /// The peer's.
+    pub peer: Vec<PeerThroughputRun>,
+    /// What is not there.
+    pub unavailable: Vec<Unavailable>,
+    /// Why it ended.
+    pub end: End,
+    /// What ended it before its time, other than the user; what was measured until then is here.
+    pub failed: Option<String>,
+    /// What else whoever reads the numbers should know; each a sentence.
+    pub notes: Vec<String>,
+}
+
+impl ThroughputReport {
+    /// The runs of a method.
+    pub fn of(&self, method: &str) -> impl Iterator<Item = &ThroughputRun> {
+        self.runs.iter().filter(move |run| run.method == method)
+    }
+
+    /// How many times as many packets a second one method brings as another, run by run.
+    ///
+    /// # Errors
+    /// If there are too few runs that both have.
+    pub fn compared(&self, method: &str, other: &str) -> Result<Comparison, Incomparable> {
+        let rate = |run: &ThroughputRun| run.through.packets_per_second();
+        let pairs: Vec<(f64, f64)> = (self.of(method))
+            .filter_map(|run| {
+                let beside = self.of(other).find(|beside| beside.run == run.run)?;
+                Some((rate(run)?, rate(beside)?))
+            })
+            .collect();
+        compare(&pairs)
+    }
+}
+
+impl ThroughputPlan {
+    /// Measures until it is enough or somebody wants it to stop.
+    ///
+    /// # Errors
+    /// If nothing could be measured.
+    pub fn measure(&self, clock: &Clock, stop: Stop<'_>) -> Result<ThroughputReport, NetError> {
+        let around = Around {
+            clock,
+            scheduling: &self.scheduling,
+            stop,
+        };
+        let once = |method: Method, time| {
+            let (testbed, family) = (&self.testbed, self.family);
+            measure(
+                testbed,
+                family,
+                method,
+                self.size,
+                time,
+                self.buffer_bytes,
+                around,
+            )
+        };
+        let mut report = ThroughputReport {
+            runs: Vec::new(),
+            peer: Vec::new(),
+            unavailable: Vec::new(),
+            end: End::Rounds,
+            failed: None,
+            notes: vec![format!("Both ends are here: {}.", self.testbed.describe())],
+        };
+        // A short run shows whether the method is there at all.
+        let mut methods = Vec::new();
+        let mut first_error = None;
+        for &method in &self.methods {
+            match once(method, Duration::from_millis(1)) {
+                Ok(_) => methods.push(method),
+                Err(error @ NetError::Size { .. }) => return Err(error),
+                Err(error) => {
+                    report.unavailable.push(Unavailable {
+                        method: method.name.to_owned(),
+                        why: error.to_string(),
+                    });
+                    first_error.get_or_insert(error);
+                }
+            }
+        }
+        if let (true, Some(error)) = (methods.is_empty(), first_error) {
+            return Err(error);
+        }
+        let has_peer = self.with_peer && self.finds_peer(&mut report.unavailable);
+        let has_failed = AtomicBool::new(false);
+        let shall_end = || stop() || has_failed.load(Ordering::Relaxed);
+        let failed = RefCell::new(None);
+        let turns = methods.len() + usize::from(has_peer);
+        report.end = self.plan.carry_out(turns, clock, &shall_end, |turn| {
+            let run = turn.run.unwrap_or(0);
+            let Some(&method) = methods.get(turn.method) else {
+                return Ok(match self.ask_peer(&shall_end) {
+                    Ok(through) => {
+                        if turn.run.is_some() {
+                            report.peer.push(PeerThroughputRun { run, through });
+                        }
+                        Some(through.packets_per_second)
+                    }
+                    Err(error) => {
+                        report.notes.push(format!("run {run}: {error}"));
+                        None
+                    }
+                });
+            };
+            let through = match once(method, self.time) {
+                Ok(through) => through,
+                Err(error) => {
+                    *failed.borrow_mut() = Some(error);
+                    has_failed.store(true, Ordering::Relaxed);
+                    return Ok(None);
+                }
+            };
+            if turn.run.is_some() && through.sent > 0 {
+                let method = method.name;
+                report.runs.push(ThroughputRun {
+                    method,
+                    run,
+                    through,
+                });
+            }
+            Ok::<_, NetError>(through.packets_per_second())
+        })?;
+        if let Some(error) = failed.into_inner() {
+            if report.runs.is_empty() {
+                return Err(error);
+            }
+            report.failed = Some(format!("it ended early: {error}"));
+            // Then the user did not stop it.
+            if !stop() {
+                report.end = End::Rounds;
+            }
+        }
+        Ok(report)
+    }
+
+    fn finds_peer(&self, unavailable: &mut Vec<Unavailable>) -> bool {
+        let is_there = peers::find("iperf3").is_some();
+        if !is_there {
+            unavailable.push(Unavailable {
+                method: "iperf3".to_owned(),
+                why: PeerError::Absent("iperf3").to_string(),
+            });
+        }
+        is_there
+    }
+
+    fn ask_peer(&self, stop: Stop<'_>) -> Result<PeerThroughput, PeerError> {
+        peers::throughput(&self.testbed, self.family, self.size, self.time, stop)
+    }
+}

@@ -1,0 +1,108 @@
+//! One call for a train of equal packets, which the system cuts as late as it can and joins as early
+//! as it can: `UDP_SEGMENT` and `UDP_GRO` of Linux, `UDP_SEND_MSG_SIZE` and
+//! `UDP_RECV_MAX_COALESCED_SIZE` of Windows (USO and URO).
+//!
+//! Of this file only what is for Windows has unsafe code, since nobody wraps these two options. It is
+//! sound because each call is given an integer of its own and that integer's size.
+
+use std::io;
+use std::net::UdpSocket;
+
+use super::super::wire::LARGEST;
+use super::{BURST, Receive, Send, Taken, if_ready};
+
+struct Sender {
+    socket: UdpSocket,
+    size: usize,
+    train: Vec<u8>,
+}
+
+struct Receiver {
+    socket: UdpSocket,
+    size: usize,
+    buffer: Vec<u8>,
+}
+
+pub(super) fn sender(socket: UdpSocket, size: usize) -> io::Result<Box<dyn Send>> {
+    cut(&socket, size)?;
+    let packets = (LARGEST / size).clamp(1, BURST);
+    Ok(Box::new(Sender {
+        socket,
+        size,
+        train: vec![0; packets * size],
+    }))
+}
+
+pub(super) fn receiver(socket: UdpSocket, size: usize) -> io::Result<Box<dyn Receive>> {
+    join(&socket)?;
+    Ok(Box::new(Receiver {
+        socket,
+        size,
+        buffer: vec![0; usize::from(u16::MAX)],
+    }))
+}
+
+impl Send for Sender {
+    fn burst(&mut self) -> io::Result<u64> {
+        match if_ready(self.socket.send(&self.train))? {
+            Some(bytes) => Ok((bytes / self.size) as u64),
+            None => Ok(0),
+        }
+    }
+}
+
+impl Receive for Receiver {
+    fn take(&mut self) -> io::Result<Taken> {
+        let mut taken = Taken::default();
+        // All packets are of one size, so that is by what their joint length is divided.
+        if let Some(bytes) = if_ready(self.socket.recv(&mut self.buffer))? {
+            taken.add(bytes, self.size);
+        }
+        Ok(taken)
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn cut(socket: &UdpSocket, size: usize) -> io::Result<()> {
+    use nix::sys::socket::{setsockopt, sockopt};
+    Ok(setsockopt(socket, sockopt::UdpGsoSegment, &(size as i32))?)
+}
+
+#[cfg(target_os = "linux")]
+fn join(socket: &UdpSocket) -> io::Result<()> {
+    use nix::sys::socket::{setsockopt, sockopt};
+    Ok(setsockopt(socket, sockopt::UdpGroSegment, &true)?)
+}
+
+#[cfg(windows)]
+fn cut(socket: &UdpSocket, size: usize) -> io::Result<()> {
+    use windows_sys::Win32::Networking::WinSock::UDP_SEND_MSG_SIZE;
+    set(socket, UDP_SEND_MSG_SIZE, size as u32)
+}
+
+#[cfg(windows)]
+fn join(socket: &UdpSocket) -> io::Result<()> {
+    use windows_sys::Win32::Networking::WinSock::UDP_RECV_MAX_COALESCED_SIZE;
+    set(socket, UDP_RECV_MAX_COALESCED_SIZE, u32::from(u16::MAX))
+}
+
+#[cfg(windows)]
+#[allow(unsafe_code)]
+fn set(socket: &UdpSocket, option: i32, value: u32) -> io::Result<()> {
+    use std::os::windows::io::AsRawSocket;
+    use windows_sys::Win32::Networking::WinSock::{IPPROTO_UDP, setsockopt};
+    // SAFETY: the value lives longer than the call, and its size is told.
+    let outcome = unsafe {
+        setsockopt(
+            socket.as_raw_socket() as usize,
+            IPPROTO_UDP,
+            option,
+            (&raw const value).cast(),
+            size_of::<u32>() as i32,
+        )
+    };
+    match outcome {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

@@ -1,0 +1,368 @@
+//! UDP as a transport: to one machine, or to a group.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
+
+use super::buffers::{Buffers, grant};
+use super::{Interface, NetError, Received, Transport, message};
+use crate::{Clock, Grant, Spin};
+
+/// How long [`Transport::receive`] waits here: as long as an end takes to notice that it shall stop.
+const WAIT: Duration = Duration::from_millis(100);
+
+/// The longest that a thread spins for a packet before it sleeps for one: a thread of real-time
+/// priority that never sleeps takes its CPU from everybody.
+pub const LONGEST_SPIN: Duration = Duration::from_millis(1);
+
+/// Where an end sends to and listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A source's end, talking with one reflector.
+    Peer(SocketAddr),
+    /// A reflector's end, answering whoever asks.
+    Answering(SocketAddr),
+    /// An end that talks with a group, and hears it.
+    Group {
+        /// The group and its port.
+        group: SocketAddr,
+        /// Through which interface; the system chooses if none is given.
+        interface: Option<Interface>,
+    },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Peer(address) | Place::Answering(address) => write!(f, "{address}"),
+            Place::Group { group, .. } => write!(f, "the group {group}"),
+        }
+    }
+}
+
+/// What is asked of the sockets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UdpOptions {
+    /// Bytes of send and receive buffer to ask for; the system's default if none.
+    pub buffer_bytes: Option<usize>,
+    /// The DSCP mark, 0 to 63 (RFC 2474).
+    pub dscp: Option<u8>,
+    /// For how long the kernel polls the network card before it waits for an interrupt (`SO_BUSY_POLL`).
+    pub busy_poll: Option<Duration>,
+    /// For how long a receiver spins before it sleeps, at most [`LONGEST_SPIN`].
+    pub spin: Option<Duration>,
+}
+
+/// What became of what was asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UdpGrants {
+    /// The buffers.
+    pub buffers: Buffers,
+    /// Everything else that was asked for.
+    pub others: Vec<Grant>,
+}
+
+/// An end of UDP.
+#[derive(Debug)]
+pub struct Udp {
+    socket: UdpSocket,
+    /// Where packets go that answer nobody; none if the socket is connected.
+    group: Option<SocketAddr>,
+    /// Room for what the system says of a packet; none if nobody asks.
+    control: Option<Vec<u8>>,
+    spin: Duration,
+    /// When it last slept.
+    awake_since: Instant,
+}
+
+impl Udp {
+    /// Opens an end, and says what was granted of what was asked.
+    ///
+    /// # Errors
+    /// When there is no such address, group, interface or route, or the port is taken. What can be
+    /// measured without is no error but said in the grants.
+    pub fn open(place: &Place, options: &UdpOptions) -> Result<(Udp, UdpGrants), NetError> {
+        let of_place = match place {
+            Place::Peer(address) | Place::Answering(address) => address,
+            Place::Group { group, .. } => group,
+        };
+        let is_v4 = of_place.is_ipv4();
+        let domain = if is_v4 { Domain::IPV4 } else { Domain::IPV6 };
+        let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))
+            .map_err(NetError::while_doing("making a UDP socket"))?;
+        let mut group_to = None;
+        match place {
+            Place::Peer(peer) => {
+                socket
+                    .connect(&(*peer).into())
+                    .map_err(|error| no_route(error, *peer))?;
+            }
+            Place::Answering(local) => bind(&socket, *local)?,
+            Place::Group { group, interface } => {
+                join(&socket, *group, interface.as_ref())?;
+                group_to = Some(*group);
+            }
+        }
+        let mut grants = UdpGrants {
+            buffers: grant(&socket, options.buffer_bytes)
+                .map_err(NetError::while_doing("asking for buffers"))?,
+            others: Vec::new(),
+        };
+        if let Some(dscp) = options.dscp {
+            let outcome = mark(&socket, is_v4, dscp << 2);
+            grants.enter(format!("DSCP {dscp}"), outcome);
+        }
+        // Who is a source hears of it from the reflector, and receives the faster without.
+        let is_source = matches!(place, Place::Peer(_));
+        if !is_source {
+            let read_class = read_class(&socket, is_v4);
+            // That a mark cannot be read is worth a word only to someone who marks packets.
+            if options.dscp.is_some() {
+                grants.enter("reading the DSCP of what comes", read_class);
+            }
+        }
+        if let Some(time) = options.busy_poll {
+            grants.enter(
+                format!("busy polling for {time:?}"),
+                busy_poll(&socket, time),
+            );
+        }
+        if let Some(time) = options.spin {
+            let outcome = match cfg!(target_os = "linux") {
+                true => Ok(()),
+                false => only_on_linux(),
+            };
+            let time = time.min(LONGEST_SPIN);
+            grants.enter(format!("spinning for at most {time:?}"), outcome);
+        }
+        socket
+            .set_read_timeout(Some(WAIT))
+            .map_err(NetError::while_doing("setting a time-out"))?;
+        let udp = Udp {
+            socket: socket.into(),
+            group: group_to,
+            control: (!is_source).then(message::control_room),
+            spin: options.spin.unwrap_or_default().min(LONGEST_SPIN),
+            awake_since: Instant::now(),
+        };
+        Ok((udp, grants))
+    }
+
+    /// The address that the end listens at.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn local_address(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+}
+
+impl Transport for Udp {
+    fn send(&mut self, packet: &[u8], to: Option<SocketAddr>) -> io::Result<()> {
+        match self.group.or(to) {
+            Some(to) => self.socket.send_to(packet, to),
+            None => self.socket.send(packet),
+        }
+        .map(|_| ())
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        if !self.spin.is_zero() && cfg!(target_os = "linux") {
+            // A thread that always finds a packet while it spins never sleeps by itself.
+            if self.awake_since.elapsed() >= Spin::<Clock>::LONGEST {
+                thread::sleep(Spin::<Clock>::REST);
+                self.awake_since = Instant::now();
+            }
+            let started = Instant::now();
+            while started.elapsed() < self.spin {
+                let received = message::receive(&self.socket, buffer, self.control.as_mut(), true);
+                if let Some(received) = in_time(received)? {
+                    return Ok(Some(received));
+                }
+                std::hint::spin_loop();
+            }
+        }
+        let received = message::receive(&self.socket, buffer, self.control.as_mut(), false);
+        self.awake_since = Instant::now();
+        in_time(received)
+    }
+
+    fn another(&self) -> io::Result<Box<dyn Transport>> {
+        Ok(Box::new(Udp {
+            socket: self.socket.try_clone()?,
+            group: self.group,
+            control: self.control.is_some().then(message::control_room),
+            spin: self.spin,
+            awake_since: Instant::now(),
+        }))
+    }
+}
+
+/// None where nothing came in time, or a signal ended the wait.
+fn in_time(received: io::Result<Received>) -> io::Result<Option<Received>> {
+    match received {
+        Ok(received) => Ok(Some(received)),
+        Err(error) => match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted => {
+                Ok(None)
+            }
+            _ => Err(error),
+        },
+    }
+}
+
+fn bind(socket: &Socket, local: SocketAddr) -> Result<(), NetError> {
+    if local.is_ipv6() {
+        socket
+            .set_only_v6(true)
+            .map_err(NetError::while_doing("asking for IPv6 only"))?;
+    }
+    socket
+        .bind(&local.into())
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::AddrInUse => NetError::PortTaken(local),
+            io::ErrorKind::AddrNotAvailable => NetError::NotOurAddress(local.ip()),
+            _ => NetError::while_doing(format!("listening at {local}"))(error),
+        })
+}
+
+/// Makes a socket talk with a group and hear it, and no other group that others here have joined.
+fn join(socket: &Socket, group: SocketAddr, interface: Option<&Interface>) -> Result<(), NetError> {
+    if !group.ip().is_multicast() {
+        return Err(NetError::NotMulticast(group.ip()));
+    }
+    if interface.is_none() {
+        // Only routing can say through which interface; whether it can is asked of another socket,
+        // for one that is connected to a group hears nothing.
+        let probe = Socket::new(Domain::for_address(group), Type::DGRAM, None)
+            .map_err(NetError::while_doing("making a UDP socket"))?;
+        probe
+            .connect(&group.into())
+            .map_err(|error| no_route(error, group))?;
+    }
+    // Both ends of a test on one machine listen at the same port.
+    socket
+        .set_reuse_address(true)
+        .map_err(NetError::while_doing("sharing the group's port"))?;
+    // Windows binds no socket to a group.
+    let local = match (cfg!(windows), group.ip()) {
+        (false, _) => group,
+        (true, IpAddr::V4(_)) => (Ipv4Addr::UNSPECIFIED, group.port()).into(),
+        (true, IpAddr::V6(_)) => (Ipv6Addr::UNSPECIFIED, group.port()).into(),
+    };
+    bind(socket, local)?;
+    // An end hears itself only where it cannot hear the other otherwise.
+    let hears_itself = interface.is_some_and(Interface::is_loopback);
+    match group.ip() {
+        IpAddr::V4(address) => {
+            let through = interface.map(Interface::ipv4).transpose()?;
+            socket
+                .join_multicast_v4_n(
+                    &address,
+                    &InterfaceIndexOrAddress::Address(through.unwrap_or(Ipv4Addr::UNSPECIFIED)),
+                )
+                .and_then(|()| match through {
+                    Some(through) => socket.set_multicast_if_v4(&through),
+                    None => Ok(()),
+                })
+                .and_then(|()| socket.set_multicast_loop_v4(hears_itself))
+                .and_then(|()| only_own_groups(socket, true))
+        }
+        IpAddr::V6(address) => {
+            let through = interface.map(Interface::ipv6_index).transpose()?;
+            socket
+                .join_multicast_v6(&address, through.unwrap_or(0))
+                .and_then(|()| match through {
+                    Some(through) => socket.set_multicast_if_v6(through),
+                    None => Ok(()),
+                })
+                .and_then(|()| socket.set_multicast_loop_v6(hears_itself))
+                .and_then(|()| only_own_groups(socket, false))
+        }
+    }
+    .map_err(|error| no_route(error, group))
+}
+
+/// What the system says where there is no way to an address, in our words.
+fn no_route(error: io::Error, to: SocketAddr) -> NetError {
+    // A join without an interface fails with ENODEV where no route names one.
+    let no_device = cfg!(unix) && error.raw_os_error() == Some(19);
+    match error.kind() {
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {}
+        _ if no_device => {}
+        _ => return NetError::while_doing(format!("talking with {to}"))(error),
+    }
+    match to.ip().is_multicast() {
+        true => NetError::NoMulticastRoute(to.ip()),
+        false => NetError::NoRoute(to),
+    }
+}
+
+impl UdpGrants {
+    fn enter(&mut self, asked: impl fmt::Display, outcome: io::Result<()>) {
+        let outcome = outcome.map_err(|error| error.to_string());
+        self.others.push(Grant::new(asked, outcome));
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn only_own_groups(socket: &Socket, is_v4: bool) -> io::Result<()> {
+    match is_v4 {
+        true => socket.set_multicast_all_v4(false),
+        false => socket.set_multicast_all_v6(false),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn only_own_groups(_: &Socket, _: bool) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn mark(socket: &Socket, is_v4: bool, class: u8) -> io::Result<()> {
+    match is_v4 {
+        true => socket.set_tos_v4(class.into()),
+        false => socket.set_tclass_v6(class.into()),
+    }
+}
+
+/// Windows ignores the socket option; its way is a flow of qWAVE, which needs an administrator.
+#[cfg(windows)]
+fn mark(_: &Socket, _: bool, _: u8) -> io::Result<()> {
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        "Windows marks by its policies only (New-NetQosPolicy)",
+    ))
+}
+
+/// Asks for the traffic class of what comes.
+#[cfg(target_os = "linux")]
+fn read_class(socket: &Socket, is_v4: bool) -> io::Result<()> {
+    match is_v4 {
+        true => socket.set_recv_tos_v4(true),
+        false => socket.set_recv_tclass_v6(true),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn read_class(_: &Socket, _: bool) -> io::Result<()> {
+    only_on_linux()
+}
+
+#[cfg(target_os = "linux")]
+fn busy_poll(socket: &Socket, time: Duration) -> io::Result<()> {
+    socket.set_busy_poll(u32::try_from(time.as_micros()).unwrap_or(u32::MAX))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn busy_poll(_: &Socket, _: Duration) -> io::Result<()> {
+    only_on_linux()
+}
+
+fn only_on_linux() -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "only on Linux"))
+}

@@ -1,0 +1,524 @@
+//! The network probe over real sockets of this machine.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use measure::net::peers::{self, PeerError};
+use measure::net::throughput::{self, Method, ThroughputPlan};
+use measure::net::{
+    self, Around, Ended, Family, Interface, NetError, NetSetting, Pace, Patience, Place, Reflected,
+    RoundTripPlan, RoundTrips, Route, Side, Testbed, Traffic, Udp, UdpGrants, UdpOptions,
+};
+use measure::{Clock, End, Plan, SampleOutcome, Scheduling};
+
+const TRAFFIC: Traffic = Traffic {
+    pace: Pace::PerSecond(NonZeroU32::new(2_000).unwrap()),
+    size: 100,
+    time: Duration::from_millis(100),
+    warm_up: Duration::ZERO,
+    patience: Duration::from_secs(3),
+};
+
+/// Says on stderr that a test was left out, and why.
+fn left_out(why: impl std::fmt::Display) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "left out: {why}");
+}
+
+/// Measures while a reflector of its own answers, and gives what both saw.
+fn both(
+    source: Udp,
+    reflector: Udp,
+    traffic: &Traffic,
+    meanwhile: impl FnOnce(),
+) -> (RoundTrips, Reflected) {
+    let (measured, reflected) = attempt(source, reflector, traffic, meanwhile);
+    (measured.expect("measured"), reflected)
+}
+
+fn attempt(
+    source: Udp,
+    mut reflector: Udp,
+    traffic: &Traffic,
+    meanwhile: impl FnOnce(),
+) -> (Result<RoundTrips, NetError>, Reflected) {
+    let stop = AtomicBool::new(false);
+    let has_stopped = || stop.load(Ordering::Relaxed);
+    thread::scope(|scope| {
+        let reflecting =
+            scope.spawn(|| net::reflect(&mut reflector, Patience::default(), &has_stopped));
+        meanwhile();
+        let around = Around {
+            clock: &Clock::best(),
+            scheduling: &Scheduling::default(),
+            stop: &|| false,
+        };
+        let measured = net::measure(Box::new(source), "here", traffic, around);
+        stop.store(true, Ordering::Relaxed);
+        let reflected = reflecting.join().expect("no panic").expect("reflected");
+        (measured, reflected)
+    })
+}
+
+fn open(place: &Place, options: &UdpOptions) -> Result<(Udp, UdpGrants), NetError> {
+    Udp::open(place, options)
+}
+
+/// The two ends on one side each of a test bed.
+fn unicast(testbed: &Testbed, family: Family, options: &UdpOptions) -> (Udp, Udp) {
+    let listen = Place::Answering((testbed.address(Side::Far, family), 0).into());
+    let far = testbed
+        .on(Side::Far, || open(&listen, options))
+        .expect("entered");
+    let (far, _) = far.expect("opened");
+    let peer = Place::Peer(far.local_address().expect("an address"));
+    let near = testbed
+        .on(Side::Near, || open(&peer, options))
+        .expect("entered");
+    (near.expect("opened").0, far)
+}
+
+/// The loopback, and namespaces where the rights for them are there.
+fn testbeds() -> Vec<Testbed> {
+    let mut testbeds = vec![Testbed::loopback()];
+    match Testbed::namespaces() {
+        Ok(testbed) => testbeds.push(testbed),
+        Err(error) => left_out(error),
+    }
+    testbeds
+}
+
+#[test]
+fn packets_return_over_ipv4_and_ipv6() {
+    for testbed in testbeds() {
+        for family in [Family::V4, Family::V6] {
+            let (near, far) = unicast(&testbed, family, &UdpOptions::default());
+            let (result, reflected) = both(near, far, &TRAFFIC, || {});
+            let tally = result.tally;
+            assert_eq!(
+                (tally.sent + tally.not_sent, result.trips.len()),
+                (200, 200)
+            );
+            assert!(tally.returned > 0);
+            assert_eq!(tally.returned + tally.lost, tally.sent);
+            assert!(reflected.echoes >= tally.returned);
+            assert_eq!((reflected.runs, result.ended), (1, Ended::AsPlanned));
+        }
+    }
+}
+
+#[test]
+fn the_mark_is_read_back_at_the_other_end() {
+    if !cfg!(target_os = "linux") {
+        return left_out("only Linux tells with which mark a packet came");
+    }
+    for testbed in testbeds() {
+        for family in [Family::V4, Family::V6] {
+            for dscp in [0, 8, 46] {
+                let marked = UdpOptions {
+                    dscp: Some(dscp),
+                    ..UdpOptions::default()
+                };
+                let (near, far) = unicast(&testbed, family, &marked);
+                let (result, _) = both(near, far, &TRAFFIC, || {});
+                let [(class, count)] = result.seen_classes[..] else {
+                    panic!("{:?}", result.seen_classes)
+                };
+                // The mark is the upper six bits of the octet (RFC 2474).
+                assert_eq!(class, dscp << 2);
+                assert!(count >= result.tally.returned);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_group_is_heard_by_both() {
+    let groups = [
+        ("239.255.77.3:0", Family::V4),
+        ("[ff15::6c6c]:0", Family::V6),
+    ];
+    for testbed in testbeds() {
+        for (group, family) in groups {
+            // A port that nobody has.
+            let free = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).expect("bound");
+            let mut group: SocketAddr = group.parse().expect("an address");
+            group.set_port(free.local_addr().expect("an address").port());
+            drop(free);
+            let end = |side| {
+                let place = Place::Group {
+                    group,
+                    interface: Some(testbed.interface(side, family).expect("an interface")),
+                };
+                let opened = testbed.on(side, || open(&place, &UdpOptions::default()));
+                opened.expect("entered")
+            };
+            let (near, far) = match (end(Side::Near), end(Side::Far)) {
+                (Ok((near, _)), Ok((far, _))) => (near, far),
+                (Err(error), _) | (_, Err(error)) => {
+                    assert!(testbed.is_loopback(), "{error}");
+                    left_out(error);
+                    continue;
+                }
+            };
+            let result = match attempt(near, far, &TRAFFIC, || {}).0 {
+                Ok(result) => result,
+                // Not every system routes groups of IPv6 over its loopback.
+                Err(error @ NetError::NoAnswer { said: Some(_), .. }) if testbed.is_loopback() => {
+                    left_out(error);
+                    continue;
+                }
+                Err(error) => panic!("{error}"),
+            };
+            assert!(result.tally.returned > 0);
+            // Our own packets, which a loopback brings back, are no strangers and no duplicates.
+            assert_eq!((result.tally.strangers, result.tally.duplicates), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn noise_is_counted_and_answered_with_nothing() {
+    let (near, far) = unicast(&Testbed::loopback(), Family::V4, &UdpOptions::default());
+    let at = far.local_address().expect("an address");
+    let stranger = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
+    // A probe of a run that nobody introduced, by the layout that the documentation gives.
+    let mut forged = b"LLNP\x01\x03\0\0".to_vec();
+    forged.resize(100, 7);
+    let (result, reflected) = both(near, far, &TRAFFIC, || {
+        for packet in [&b""[..], b"x", &[0xFF; 1_400], &forged] {
+            stranger.send_to(packet, at).expect("sent");
+        }
+    });
+    assert_eq!(reflected.strangers, 4);
+    assert!(result.tally.returned > 0);
+    stranger.set_nonblocking(true).expect("set");
+    assert!(
+        stranger.recv_from(&mut [0; 2_000]).is_err(),
+        "a stranger was answered"
+    );
+}
+
+#[test]
+fn a_reflector_ends_when_nothing_comes() {
+    let place = Place::Answering((Ipv4Addr::LOCALHOST, 0).into());
+    let (mut reflector, _) = open(&place, &UdpOptions::default()).expect("opened");
+    for patience in [
+        Patience {
+            idle: Some(Duration::from_millis(1)),
+            in_all: None,
+        },
+        Patience {
+            idle: None,
+            in_all: Some(Duration::from_millis(1)),
+        },
+    ] {
+        let reflected = net::reflect(&mut reflector, patience, &|| false).expect("ended");
+        assert_eq!(reflected, Reflected::default());
+    }
+}
+
+#[test]
+fn a_closed_port_is_no_reflector() {
+    let closed = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
+    let at = closed.local_addr().expect("an address");
+    drop(closed);
+    let (source, _) = open(&Place::Peer(at), &UdpOptions::default()).expect("opened");
+    let around = Around {
+        clock: &Clock::best(),
+        scheduling: &Scheduling::default(),
+        stop: &|| false,
+    };
+    let traffic = Traffic {
+        patience: Duration::from_millis(300),
+        ..TRAFFIC
+    };
+    let error = net::measure(Box::new(source), &at.to_string(), &traffic, around);
+    match error {
+        Err(NetError::NoAnswer { to, .. }) => assert_eq!(to, at.to_string()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_cannot_be_opened_says_why() {
+    let refused = |place: Place| {
+        let error = open(&place, &UdpOptions::default()).map(|_| ());
+        error.expect_err("refused").to_string()
+    };
+    let taken = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
+    let at = taken.local_addr().expect("an address");
+    let said = refused(Place::Answering(at));
+    assert!(
+        said.starts_with(&format!("port {} of 127.0.0.1 is taken", at.port())),
+        "{said}"
+    );
+
+    let elsewhere = SocketAddr::from((Ipv4Addr::new(192, 0, 2, 77), 0));
+    assert_eq!(
+        refused(Place::Answering(elsewhere)),
+        "192.0.2.77 is not an address of this machine"
+    );
+    let no_group = Place::Group {
+        group: (Ipv4Addr::new(10, 1, 2, 3), 7_000).into(),
+        interface: None,
+    };
+    let said = refused(no_group);
+    assert!(
+        said.starts_with("10.1.2.3 is not a multicast group"),
+        "{said}"
+    );
+    assert!(Interface::find("no such interface").is_err());
+}
+
+#[test]
+fn a_group_without_a_route_asks_for_an_interface() {
+    let Ok(testbed) = Testbed::namespaces() else {
+        return left_out("without namespaces every machine has its own routes");
+    };
+    let removed = testbed.on(Side::Near, || {
+        let routes = ["route", "del", "224.0.0.0/4"];
+        std::process::Command::new("ip").args(routes).status()
+    });
+    assert!(removed.expect("entered").expect("ran").success());
+    let place = Place::Group {
+        group: "239.255.0.1:7000".parse().expect("an address"),
+        interface: None,
+    };
+    let opened = testbed
+        .on(Side::Near, || open(&place, &UdpOptions::default()))
+        .expect("entered");
+    let error = opened.map(|_| ()).expect_err("no route");
+    assert_eq!(
+        error.to_string(),
+        "no multicast route to 239.255.0.1: name the interface to use with --interface"
+    );
+    let far_away = Place::Peer("198.51.100.1:7".parse().expect("an address"));
+    let opened = testbed.on(Side::Near, || open(&far_away, &UdpOptions::default()));
+    let error = opened.expect("entered").map(|_| ()).expect_err("no route");
+    assert!(
+        error.to_string().starts_with("no route to 198.51.100.1:7"),
+        "{error}"
+    );
+}
+
+#[test]
+fn every_method_brings_packets_through() {
+    let around = Around {
+        clock: &Clock::best(),
+        scheduling: &Scheduling::default(),
+        stop: &|| false,
+    };
+    for testbed in testbeds() {
+        for &method in Method::ALL {
+            let time = Duration::from_millis(50);
+            let sizes = [100, 1_000].map(|size| (size, Family::V4));
+            for (size, family) in sizes.into_iter().chain([(100, Family::V6)]) {
+                let through =
+                    throughput::measure(&testbed, family, method, size, time, None, around);
+                let through = match through {
+                    Ok(through) => through,
+                    Err(error) => {
+                        left_out(error);
+                        continue;
+                    }
+                };
+                assert!(through.received > 0, "{method:?} {through:?}");
+                assert!(through.received <= through.sent, "{method:?} {through:?}");
+                assert_eq!(through.bytes, through.received * size as u64, "{method:?}");
+                assert!(through.packets_per_second().is_some());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_name_that_resolves_to_nothing_is_no_interface() {
+    let error = Interface::find("203.0.113.200").expect_err("nobody has it");
+    assert!(matches!(error, NetError::UnknownInterface { .. }));
+    let loopback = Interface::find(&IpAddr::V4(Ipv4Addr::LOCALHOST).to_string());
+    assert!(loopback.expect("everybody has it").is_loopback());
+}
+
+const TURNS: Plan = Plan {
+    warm_up: 0,
+    at_least: 1,
+    at_most: 3,
+    time: Duration::MAX,
+    precision: None,
+};
+
+fn plan(route: Route) -> RoundTripPlan {
+    RoundTripPlan {
+        route,
+        paces: vec![TRAFFIC.pace],
+        settings: vec![NetSetting::default()],
+        size: TRAFFIC.size,
+        time: TRAFFIC.time,
+        warm_up: Duration::ZERO,
+        patience: Duration::from_secs(1),
+        with_peer: false,
+        plan: TURNS,
+    }
+}
+
+#[test]
+fn rates_and_settings_are_measured_in_turns() {
+    let marked = NetSetting {
+        udp: UdpOptions {
+            dscp: Some(46),
+            ..UdpOptions::default()
+        },
+        ..NetSetting::default()
+    };
+    let plan = RoundTripPlan {
+        paces: vec![TRAFFIC.pace, Pace::PingPong],
+        settings: vec![NetSetting::default(), marked],
+        ..plan(Route::Here {
+            testbed: Testbed::loopback(),
+            family: Family::V4,
+            group: None,
+        })
+    };
+    let report = plan.measure(&Clock::best(), &|| false).expect("measured");
+    let measurement = &report.measurement;
+    assert_eq!(
+        (measurement.end, measurement.groups().len()),
+        (End::Rounds, 4)
+    );
+    assert_eq!((measurement.series.len(), report.fates.len()), (12, 12));
+    for (series, fates) in measurement.series.iter().zip(&report.fates) {
+        assert_eq!(
+            (&series.method, &series.setting),
+            (&fates.method, &fates.setting)
+        );
+        let of = |outcome| {
+            series
+                .samples
+                .iter()
+                .filter(|s| s.outcome == outcome)
+                .count() as u64
+        };
+        let tally = fates.tally;
+        assert_eq!(of(SampleOutcome::Done), tally.returned);
+        assert_eq!(of(SampleOutcome::Lost), tally.lost);
+        assert_eq!(of(SampleOutcome::Failed), tally.not_sent);
+        assert!(
+            series
+                .samples
+                .iter()
+                .all(|sample| sample.intended_start_ns >= 0)
+        );
+        if cfg!(target_os = "linux") {
+            let mark = if series.setting.contains("DSCP 46") {
+                46
+            } else {
+                0
+            };
+            assert!(
+                fates.seen_dscp.iter().all(|(seen, _)| *seen == mark),
+                "{fates:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_reflector_that_dies_in_the_second_run_leaves_the_first() {
+    let place = Place::Answering((Ipv4Addr::LOCALHOST, 0).into());
+    let (mut reflector, _) = open(&place, &UdpOptions::default()).expect("opened");
+    let at = reflector.local_address().expect("an address");
+    let is_over = AtomicBool::new(false);
+    let asked = AtomicU64::new(0);
+    // It is asked before each packet; a run is 4,000 and a hello.
+    let dies = || {
+        let packets = asked.fetch_add(1, Ordering::Relaxed);
+        packets >= 5_000 || is_over.load(Ordering::Relaxed)
+    };
+    let plan = RoundTripPlan {
+        time: Duration::from_secs(2),
+        patience: Duration::from_millis(500),
+        ..plan(Route::There(Place::Peer(at)))
+    };
+    let report = thread::scope(|scope| {
+        scope.spawn(|| net::reflect(&mut reflector, Patience::default(), &dies));
+        let report = plan.measure(&Clock::best(), &|| false);
+        is_over.store(true, Ordering::Relaxed);
+        report.expect("the first run is there")
+    });
+    assert!(report.measurement.series.len() < 3);
+    let last = report.fates.last().expect("there is one");
+    assert_eq!(last.ended, Ended::Silent);
+    assert!(report.fates.iter().any(|fates| fates.tally.returned > 0));
+    let failed = report.failed.expect("it is said");
+    assert!(
+        failed.starts_with("the reflector fell silent in run"),
+        "{failed}"
+    );
+    assert_eq!(report.measurement.end, End::Rounds, "nobody stopped it");
+}
+
+#[test]
+fn a_plan_that_finds_nobody_is_an_error() {
+    let closed = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
+    let at = closed.local_addr().expect("an address");
+    drop(closed);
+    let plan = RoundTripPlan {
+        patience: Duration::from_millis(200),
+        ..plan(Route::There(Place::Peer(at)))
+    };
+    let error = plan.measure(&Clock::best(), &|| false).map(|_| ());
+    assert!(matches!(error, Err(NetError::NoAnswer { .. })), "{error:?}");
+}
+
+#[test]
+fn methods_are_measured_in_turns() {
+    let plan = ThroughputPlan {
+        testbed: Testbed::loopback(),
+        family: Family::V4,
+        methods: ["poll", "blocking"]
+            .iter()
+            .filter_map(|name| Method::named(name))
+            .collect(),
+        scheduling: Scheduling::default(),
+        size: 100,
+        time: Duration::from_millis(20),
+        buffer_bytes: Some(1 << 20),
+        with_peer: false,
+        plan: TURNS,
+    };
+    let report = plan.measure(&Clock::best(), &|| false).expect("measured");
+    let methods: Vec<&str> = report.runs.iter().map(|run| run.method).collect();
+    assert_eq!(
+        methods,
+        ["poll", "blocking", "blocking", "poll", "poll", "blocking"]
+    );
+    assert!(
+        report.compared("poll", "blocking").is_err(),
+        "three runs are too few"
+    );
+    let stopped = plan.measure(&Clock::best(), &|| true).expect("measured");
+    assert_eq!((stopped.end, stopped.runs.len()), (End::Stopped, 0));
+}
+
+#[test]
+fn peers_are_understood_where_they_are_installed() {
+    let testbed = Testbed::loopback();
+    match peers::round_trips(&testbed, Family::V4, &TRAFFIC, &|| false) {
+        Err(error @ PeerError::Absent(_)) => left_out(error),
+        Err(error) => panic!("{error}"),
+        Ok(trips) => {
+            assert!(trips.sent > 0 && trips.p50_ns > 0);
+            assert!(trips.p50_ns <= trips.p99_ns && trips.p99_ns <= trips.max_ns);
+        }
+    }
+    let time = Duration::from_millis(100);
+    match peers::throughput(&testbed, Family::V4, 100, time, &|| false) {
+        Err(error @ PeerError::Absent(_)) => left_out(error),
+        Err(error) => panic!("{error}"),
+        Ok(through) => assert!(through.sent > 0 && through.lost <= through.sent),
+    }
+}
