@@ -244,11 +244,11 @@ impl Opened {
     fn first_graphs(&self) -> Outcome<(f64, f64)> {
         let interrupts = timeline("interrupts", "cpu", json!({}));
         let runs = timeline("cpu_runs", "process", json!({}));
-        let [first, runs] = [interrupts, runs].map(|request| {
-            self.post("timeline", &request)?;
+        let answered_after = |request| -> Outcome<f64> {
+            self.post("timeline", request)?;
             Ok(self.started.elapsed().as_secs_f64())
-        });
-        Outcome::Ok((first?, runs?))
+        };
+        Ok((answered_after(&interrupts)?, answered_after(&runs)?))
     }
 
     /// From where to where the trace has events, in nanoseconds.

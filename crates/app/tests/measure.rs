@@ -3,7 +3,6 @@
 mod program;
 
 use std::fs;
-use std::path::Path;
 use std::process::Output;
 
 use serde_json::Value;
@@ -213,11 +212,7 @@ fn what_was_measured_until_it_was_stopped_is_kept() {
     assert_eq!(report["end"], "stopped");
     let samples = report["results"][0]["latency"]["count"].as_u64().unwrap();
     assert!(samples > 0);
-    let rows = fs::read_to_string(Path::new(&path))
-        .unwrap()
-        .lines()
-        .count()
-        - 1;
+    let rows = fs::read_to_string(&path).unwrap().lines().count() - 1;
     assert_eq!(rows as u64, samples);
 }
 

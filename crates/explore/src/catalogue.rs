@@ -23,7 +23,7 @@ pub struct TableInfo {
     pub rows: Option<u64>,
     /// Whether the trace holds any; `null` while it is not made yet.
     pub recorded: Option<bool>,
-    /// What to record if it holds nothing.
+    /// What to record if it holds nothing; empty where that is as it should be.
     pub record: &'static str,
     /// The column with the time that rows are sorted by.
     pub time: &'static str,

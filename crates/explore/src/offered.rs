@@ -6,7 +6,7 @@ use tables::Table;
 pub(crate) struct Offered {
     pub(crate) table: Table,
     pub(crate) title: &'static str,
-    /// What to record if it holds nothing.
+    /// What to record if it holds nothing; empty where that is as it should be.
     pub(crate) record: &'static str,
     /// The columns that say from when to when rows last.
     pub(crate) lasts: Option<(&'static str, &'static str)>,
@@ -153,10 +153,5 @@ pub(crate) const OFFERED: &[Offered] = &[
         "Generic Events",
         "providers (xperf -start … -on PROVIDER, or a WPR profile that names them)",
     ),
-    moments(
-        Table::Damages,
-        "Losses and Faults",
-        "nothing: it is well if there are none",
-    )
-    .lasting("start_ns", "end_ns"),
+    moments(Table::Damages, "Losses and Faults", "").lasting("start_ns", "end_ns"),
 ];

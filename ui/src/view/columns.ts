@@ -9,6 +9,11 @@ export const BAR = "|";
 export const AGGREGATES = ["sum", "count", "mean", "min", "max", "p50", "p90", "p95", "p99", "p999"] as const;
 export type Aggregate = (typeof AGGREGATES)[number];
 
+/** What to say of a table that has no rows. */
+export function absence({ record }: Table): string {
+  return `The trace holds none of this.${record === "" ? "" : ` To have it, record ${record}.`}`;
+}
+
 const TITLES: Record<Aggregate, string> = {
   sum: "sum",
   count: "count",

@@ -4,6 +4,8 @@
 use explore::{ColumnKind, Condition, Graph, GraphKind, TableInfo, View};
 use serde_json::Value;
 
+use super::where_clause;
+
 /// Values of a column by which rows are picked; more of them would pick nearly all.
 const MOST_VALUES: usize = 8;
 
@@ -59,8 +61,8 @@ fn add_to(said: &mut Value, range: Option<[i64; 2]>, tables: &[TableInfo]) {
     }
 }
 
-/// The view of one evidence: of the table that its query names first, grouped by its columns, and
-/// where its rows are rows of that table, of nothing but these.
+/// The view of one evidence: of the table that its query names first, grouped by its columns, of the
+/// rows that it is about; nothing where a view cannot say which these are.
 fn view(evidence: &Value, range: Option<[i64; 2]>, tables: &[TableInfo]) -> Option<View> {
     let query = evidence["query"].as_str()?;
     let words: Vec<&str> = query
@@ -72,10 +74,14 @@ fn view(evidence: &Value, range: Option<[i64; 2]>, tables: &[TableInfo]) -> Opti
     let table = named
         .filter_map(|pair| tables.iter().find(|table| table.name == pair[1]))
         .next()?;
-    let names: Vec<&str> = evidence["columns"]
-        .as_array()?
-        .iter()
-        .filter_map(|column| column["name"].as_str())
+    let columns = evidence["columns"].as_array()?;
+    let names = columns.iter().filter_map(|column| column["name"].as_str());
+    let names: Vec<&str> = names
+        .map(|name| match name {
+            // Of a run that is the rank it ended with.
+            "rank" => "rank_out",
+            other => other,
+        })
         .collect();
     let of_kind = |name: &str, kind: ColumnKind| {
         let mut columns = table.columns.iter();
@@ -99,7 +105,16 @@ fn view(evidence: &Value, range: Option<[i64; 2]>, tables: &[TableInfo]) -> Opti
         return None;
     }
     let (filter, range) = match is_grouped {
-        true => (Vec::new(), range),
+        true => {
+            let rows = where_clause::rows(query, table)?;
+            let range = match (rows.from_ns, rows.to_ns, range) {
+                (None, None, range) => range,
+                (Some(from), Some(to), _) => Some([from, to]),
+                (from, to, Some(range)) => Some([from.unwrap_or(range[0]), to.unwrap_or(range[1])]),
+                _ => return None,
+            };
+            (rows.filter, range)
+        }
         false => (picked(evidence, &names, &keys), spanning(evidence, range)),
     };
     let graph = Graph {

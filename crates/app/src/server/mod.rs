@@ -16,6 +16,7 @@ mod refusal;
 #[cfg(feature = "sql")]
 mod sql;
 mod traces;
+mod where_clause;
 mod work;
 
 use std::net::{Ipv4Addr, TcpListener};
