@@ -188,36 +188,10 @@ fn picked(evidence: &Value, names: &[&str], keys: &[String]) -> Vec<Condition> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use explore::ColumnInfo;
     use serde_json::json;
 
-    fn runs() -> TableInfo {
-        let column = |name: &str, kind| ColumnInfo {
-            name: name.to_owned(),
-            title: String::new(),
-            about: String::new(),
-            kind,
-            unit: "",
-            numeric_key: false,
-        };
-        TableInfo {
-            name: "cpu_runs",
-            title: "",
-            about: String::new(),
-            rows: None,
-            recorded: None,
-            record: "",
-            time: "end_ns",
-            interval: None,
-            columns: vec![
-                column("process", ColumnKind::Key),
-                column("thread_id", ColumnKind::Key),
-                column("cpu_ns", ColumnKind::Measure),
-            ],
-            stacks: Vec::new(),
-        }
-    }
+    use super::super::where_clause::tests::runs;
+    use super::*;
 
     /// The view of an evidence with that query and these rows of a process, a thread, how long and when.
     fn shown(query: &str, rows: Value) -> Value {

@@ -158,13 +158,14 @@ fn label(value: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use explore::{ColumnInfo, IntervalInfo};
     use serde_json::json;
 
     use super::*;
 
-    fn runs() -> TableInfo {
+    /// A table of runs.
+    pub(in crate::server) fn runs() -> TableInfo {
         let column = |name: &str, kind, numeric_key| ColumnInfo {
             name: name.to_owned(),
             title: String::new(),
@@ -188,6 +189,7 @@ mod tests {
             columns: vec![
                 column("process", ColumnKind::Key, false),
                 column("thread_id", ColumnKind::Key, true),
+                column("cpu_ns", ColumnKind::Measure, false),
                 column("ready_ns", ColumnKind::Measure, false),
             ],
             stacks: Vec::new(),
