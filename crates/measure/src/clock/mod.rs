@@ -211,10 +211,10 @@ pub struct ClockFacts {
 }
 
 impl ClockFacts {
-    /// How often a clock is read for this: some milliseconds' worth.
+    /// How often a clock is read for this.
     const READINGS: u32 = 20_000;
 
-    /// Reads the clock [`ClockFacts::READINGS`] times.
+    /// Reads the clock 20,000 times, which takes some milliseconds.
     pub fn of(clock: &impl Now, name: &'static str) -> ClockFacts {
         let first = clock.now_ns();
         let mut facts = ClockFacts {
