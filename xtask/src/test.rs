@@ -36,14 +36,13 @@ const LIBRARY_TESTS_ON_WINDOWS: [&str; 4] = ["open", "servers", "store", "stores
 /// Test programs of the app that are left out on Windows. They compare figures, of hundreds of
 /// megabytes of output which Wine's one server hands on piece by piece, or of many simulations. The
 /// app's other tests run every command, and `info`, `stats` and `explain` on every real trace. Of
-/// `server` and of the probes (`measure…`) it is not known yet whether they hold under Wine.
-const APP_TESTS_LEFT_OUT: [&str; 10] = [
+/// `server` it is not known yet whether it holds under Wine; in `measure_net` a socket that cannot be
+/// had there waits for ever.
+const APP_TESTS_LEFT_OUT: [&str; 8] = [
     "explain_causes",
     "explain_scenarios",
     "explain_variants",
     "explain_waits",
-    "measure",
-    "measure_files",
     "measure_net",
     "real_traces",
     "scenarios",
