@@ -7,7 +7,7 @@ use std::{
     io::{self, Write},
 };
 
-use pgm::{Encapsulation, Interface, Received, ReceiverConfig, Socket, SocketConfig};
+use pgm::{Encapsulation, Event, Interface, Received, ReceiverConfig, Socket, SocketConfig};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let [interface, group, options @ ..] = &env::args().skip(1).collect::<Vec<_>>()[..] else {
@@ -25,12 +25,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (mut out, mut log) = (io::stdout(), io::stderr());
     loop {
         match socket.recv_blocking()? {
-            Received::Message { payload, .. } => {
+            Received::Event(Event::Message { payload, .. }) => {
                 out.write_all(&payload)?;
                 out.write_all(b"\n")?;
                 out.flush()?;
             }
-            Received::Finished { source } => {
+            Received::Event(Event::Finished { source }) => {
                 writeln!(log, "{source} has ended: {:?}", socket.statistics(source))?;
                 return Ok(());
             }

@@ -4,7 +4,7 @@
 use std::{env, error::Error};
 
 use pgm::{
-    Encapsulation, Interface, Received, ReceiverConfig, Socket, SocketConfig, SourceConfig,
+    Encapsulation, Event, Interface, Received, ReceiverConfig, Socket, SocketConfig, SourceConfig,
     wire::Tsi,
 };
 
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let receiver = ReceiverConfig::new(address, config.group);
     let mut socket = Socket::open(&config, Some(source), Some(receiver))?;
     loop {
-        if let Received::Message { payload, .. } = socket.recv_blocking()? {
+        if let Received::Event(Event::Message { payload, .. }) = socket.recv_blocking()? {
             socket.send_blocking(&payload)?;
         }
     }

@@ -21,7 +21,7 @@ use crate::{
     Destination, Event, Receiver, ReceiverConfig, ReceiverStatistics, SendError, Source,
     SourceConfig, SourceStatistics, Time,
     time::earlier,
-    wire::{Packet, Reset, Sqn, Tsi},
+    wire::{Packet, Sqn, Tsi},
 };
 
 /// Where a socket sends and listens.
@@ -125,75 +125,14 @@ struct Train {
 /// What [`Socket::recv`] has to say.
 #[derive(Debug)]
 pub enum Received {
-    /// A message.
-    Message {
-        /// Whose.
-        source: Tsi,
-        /// The number of its first packet.
-        sqn: Sqn,
-        /// The message, which may be empty.
-        payload: Vec<u8>,
-    },
-    /// Packets are lost for good; what follows them is handed out next.
-    Lost {
-        /// Whose.
-        source: Tsi,
-        /// The first.
-        first: Sqn,
-        /// How many.
-        packets: u32,
-    },
-    /// A source has broken off.
-    Reset {
-        /// Which.
-        source: Tsi,
-        /// Why.
-        reset: Reset,
-    },
-    /// A source has ended, and all of it was handed out or reported lost.
-    Finished {
-        /// Which.
-        source: Tsi,
-    },
-    /// A source is gone: nothing was heard of it for too long, or another has begun under its name.
-    Expired {
-        /// Which.
-        source: Tsi,
-    },
+    /// Something has happened to a source.
+    Event(Event),
     /// Nothing now, and there is nothing to be done before a packet comes.
     WouldBlock,
     /// Nothing now; call again when a packet comes or this has passed.
     TimerPending(Duration),
     /// The session was closed and repairs are served no longer.
     End,
-}
-
-impl From<Event> for Received {
-    fn from(event: Event) -> Received {
-        match event {
-            Event::Message {
-                source,
-                sqn,
-                payload,
-            } => Received::Message {
-                source,
-                sqn,
-                payload,
-            },
-            Event::Lost {
-                source,
-                first,
-                packets,
-            } => Received::Lost {
-                source,
-                first,
-                packets,
-            },
-            Event::Reset { source, reset } => Received::Reset { source, reset },
-            Event::Finished { source } => Received::Finished { source },
-            Event::Expired { source } => Received::Expired { source },
-        }
-    }
 }
 
 impl Socket {
@@ -357,7 +296,7 @@ impl Socket {
         loop {
             let now = self.now();
             if let Some(event) = self.receiver.as_mut().and_then(|r| r.poll_event(now)) {
-                return Ok(event.into());
+                return Ok(Received::Event(event));
             }
             if !std::mem::take(&mut self.is_drained) {
                 // Timers first, since they may be late; then what packets have asked for.

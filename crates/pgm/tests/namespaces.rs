@@ -16,7 +16,7 @@ use std::{
 };
 
 use pgm::{
-    Encapsulation, Interface, ParityConfig, Received, ReceiverConfig, Socket, SocketConfig,
+    Encapsulation, Event, Interface, ParityConfig, Received, ReceiverConfig, Socket, SocketConfig,
     SourceConfig, wire::Tsi,
 };
 
@@ -282,7 +282,7 @@ fn member() {
             "no more than {number} messages"
         );
         let wait = match socket.recv().unwrap() {
-            Received::Message { payload, .. } => {
+            Received::Event(Event::Message { payload, .. }) => {
                 assert_eq!(payload, message(number));
                 number += 1;
                 continue;

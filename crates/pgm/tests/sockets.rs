@@ -10,7 +10,7 @@ use std::{
 };
 
 use pgm::{
-    Encapsulation, Interface, Received, ReceiverConfig, Socket, SocketConfig, SocketError,
+    Encapsulation, Event, Interface, Received, ReceiverConfig, Socket, SocketConfig, SocketError,
     SourceConfig, wire::Tsi,
 };
 use testdata::Rng;
@@ -99,8 +99,10 @@ fn transfer(encapsulation: Encapsulation) {
     let begun = Instant::now();
     loop {
         match receiver.recv().unwrap() {
-            Received::Message { payload, .. } => assert!(Some(payload) == expected.next()),
-            Received::Finished { .. } => break,
+            Received::Event(Event::Message { payload, .. }) => {
+                assert!(Some(payload) == expected.next())
+            }
+            Received::Event(Event::Finished { .. }) => break,
             Received::WouldBlock => receiver.wait(Some(Duration::from_millis(100))).unwrap(),
             Received::TimerPending(wait) => receiver
                 .wait(Some(wait.min(Duration::from_millis(100))))
