@@ -5,6 +5,7 @@
 
 mod load;
 mod page;
+mod probes;
 mod process;
 mod reports;
 mod unit;
@@ -33,12 +34,13 @@ fn main() -> Outcome<()> {
         [what, laglab, trace] if what == Path::new("page") => {
             page::requests(&mut report, laglab, trace)?;
         }
+        [what, laglab] if what == Path::new("probes") => probes::all(&mut report, laglab)?,
         [laglab, scratch, data, python @ ..] => {
             everything(&mut report, laglab, scratch, data, python.first())?;
         }
         _ => {
             let usage = "usage: bench LAGLAB SCRATCH_FOLDER DATA_FOLDER [PEERS_PYTHON], \
-                         bench page LAGLAB TRACE, or bench views";
+                         bench page LAGLAB TRACE, bench probes LAGLAB, or bench views";
             return Err(usage.into());
         }
     }
@@ -71,7 +73,8 @@ fn everything(
     }
     reading(report, laglab, scratch, data)?;
     decompression(report, data)?;
-    views::kernels(report)
+    views::kernels(report)?;
+    probes::all(report, laglab)
 }
 
 #[allow(clippy::print_stdout)]

@@ -6,6 +6,15 @@ test("a name has one colour, whatever its id or case", () => {
   expect(nameOf("a (b) (12)")).toBe("a (b)");
 });
 
+test("labels of one colour differ in shade, and keep theirs in whatever order they are met again", () => {
+  const labels = ["wpa.exe (8)", "wpa.exe (12)", "wpa.exe (16)"];
+  const colours = labels.map((label) => valueColor("process", label));
+  expect(new Set(colours).size).toBe(3);
+  for (const color of colours) expect(color).toContain(paletteColor("wpa.exe"));
+  expect(labels.toReversed().map((label) => valueColor("process", label))).toEqual(colours.toReversed());
+  expect(valueColor("readying_process", "WPA.exe (12)")).toBe(colours[1]);
+});
+
 test("names that objects know are names like others", () => {
   for (const name of ["constructor", "__proto__", "toString"]) expect(paletteColor(name)).toMatch(/^var\(--series-\d+\)$/);
 });

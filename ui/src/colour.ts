@@ -43,6 +43,40 @@ function band(priority: number): number {
   return Math.max(from.findLastIndex((least) => priority >= least), 0);
 }
 
+/** Shades of a colour, for names that share it. */
+const SHADES: [share: number, rest: "black" | "white"][] = [
+  [100, "white"],
+  [55, "black"],
+  [60, "white"],
+  [75, "black"],
+  [40, "white"],
+  [38, "black"],
+];
+
+/** Labels that have a shade of a colour, by the colour: each keeps its own while the page is open. */
+const shades = new Map<string, Map<string, number>>();
+
+/** The colour in one of its shades. */
+function shaded(color: string, place: number): string {
+  const [share, other] = SHADES[place % SHADES.length]!;
+  return share === 100 ? color : `color-mix(in srgb, ${color} ${share}%, ${other})`;
+}
+
+/**
+ * The colour of a name in a shade that is the label's own: two processes of one program, and two names
+ * that happen to have the same colour, can be told apart, in whatever order they are met again.
+ */
+function ownColor(label: string): string {
+  const color = paletteColor(label);
+  if (!color.startsWith("var(--series")) return color;
+  const labels = shades.get(color) ?? new Map<string, number>();
+  shades.set(color, labels);
+  const known = label.toLowerCase();
+  const place = labels.get(known) ?? labels.size;
+  labels.set(known, place);
+  return shaded(color, place);
+}
+
 /** The colour of one value of a key. Numbers are steps on a scale, names have their own colour. */
 export function valueColor(column: string, label: string): string {
   const number = Number.parseInt(label, 10);
@@ -52,7 +86,7 @@ export function valueColor(column: string, label: string): string {
   }
   // Neighbours of numbers, processors for instance, are far apart.
   if (/^((ideal_|readying_|previous_)?cpu|ideal_processor|disk)$/.test(column) && Number.isFinite(number)) {
-    return `var(--series-${(number * 11 + 3) % COLOURS})`;
+    return shaded(`var(--series-${(number * 11 + 3) % COLOURS})`, Math.floor(number / COLOURS));
   }
-  return paletteColor(label);
+  return ownColor(label);
 }

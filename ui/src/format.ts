@@ -30,6 +30,11 @@ export function stretch([from, to]: [number, number]): string {
   return `${moment(from, step).slice(0, -2)} – ${moment(to, step)}`;
 }
 
+/** When something was: of what has no length the moment. */
+export function when({ start, end }: { start: number; end: number }): string {
+  return end > start ? stretch([start, end]) : `at ${moment(start)}`;
+}
+
 /** How many. */
 export function count(n: number): string {
   return thousands.format(n);

@@ -6,7 +6,9 @@ mod bench;
 mod browser;
 mod command;
 mod demo;
+mod dist;
 mod exports;
+mod network;
 mod page;
 mod peers;
 mod python;
@@ -27,6 +29,7 @@ Commands:
                   the dependency check, other people's readers and the Windows half
   tidy            check that the repository keeps its own rules
   bench           measure, and compare with the last committed run
+  dist            build laglab for Windows, and pack it as a zip
 ";
 
 fn main() -> ExitCode {
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         ["test", "--quick"] => test::run(test::Extent::Quick),
         ["tidy"] => tidy::run(),
         ["bench"] => bench::run(),
+        ["dist"] => dist::run(),
         _ => {
             eprint!("error: `{}` is not a task\n\n{USAGE}", arguments.join(" "));
             return ExitCode::from(2);

@@ -196,16 +196,18 @@ fn only_sql_knows_datafusion(files: &[File]) -> Vec<String> {
 
 /// The lower rooms know only what is below them, and nothing knows the program.
 fn arrows_point_one_way(files: &[File]) -> Vec<String> {
-    const BELOW: [(&str, &[&str]); 10] = [
+    const BELOW: [(&str, &[&str]); 12] = [
         ("etl", &[]),
         ("pgm", &[]),
+        ("tune", &["etl"]),
+        ("record", &[]),
         ("views", &[]),
-        ("sim", &["etl"]),
+        ("sim", &["etl", "tune"]),
         ("symbols", &["etl"]),
         ("events", &["etl"]),
         ("tables", &["etl", "events"]),
         ("sql", &["events", "tables"]),
-        ("measure", &["ioring", "tables", "views"]),
+        ("measure", &["ioring", "pgm", "tables", "views"]),
         ("explore", &["events", "tables", "views"]),
     ];
     const TOP: [&str; 2] = ["app", "xtask"];

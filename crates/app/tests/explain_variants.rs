@@ -190,6 +190,52 @@ fn a_machine_at_work_gives_no_alarm() {
     each("load", &["--duration=1s"], &variants, Case::is_calm);
 }
 
+/// The size of a trace's buffers, in bytes.
+fn buffer_size(trace: &[u8]) -> usize {
+    u32::from_le_bytes(trace[..4].try_into().unwrap()) as usize
+}
+
+/// What a ring would hold of a trace that overwrote all but the first and the last buffers.
+fn ring(trace: &[u8], bytes: usize) -> Vec<u8> {
+    /// Where the first buffer's header ends, and the log-file header has its mode.
+    const MODE: usize = 72 + 32 + 0x20;
+    const CIRCULAR: [u8; 4] = [2, 0, 0, 0];
+    let size = buffer_size(trace);
+    let mut ring = trace[..size].to_vec();
+    ring[MODE..MODE + 4].copy_from_slice(&CIRCULAR);
+    ring.extend(&trace[bytes / size * size..]);
+    ring
+}
+
+/// Where one CPU's record begins or ends before another's, threads only seem to wait.
+#[test]
+fn no_wait_is_told_where_only_some_cpus_are_recorded() {
+    for scenario in ["healthy", "load"] {
+        let simulated = Simulated::new(scenario, &["--duration=4s"]);
+        let whole = std::fs::read(&simulated.trace).unwrap();
+        for tenths in [3, 5, 7, 9] {
+            let bytes = whole.len() * tenths / 10 + 12_345;
+            let whole_buffers = bytes / buffer_size(&whole) * buffer_size(&whole);
+            for (is_ring, part) in [
+                (false, whole[..bytes].to_vec()),
+                (false, whole[..whole_buffers].to_vec()),
+                (true, ring(&whole, bytes)),
+            ] {
+                std::fs::write(&simulated.trace, part).unwrap();
+                let explained = Explained::new(&simulated.trace, &["--no-cache"]);
+                let case = format!("{scenario} {tenths} {is_ring}");
+                assert_eq!(explained.of("long-waits"), [&Value::Null; 0], "{case}");
+                let complaints = explained.complaints();
+                let is_told = usize::from(!is_ring);
+                assert_eq!(complaints.len(), is_told, "{case}: {complaints:?}");
+                let capture = &explained.of("capture")[0];
+                let doubts = capture["doubts"].to_string();
+                assert!(doubts.contains("All CPUs are recorded"), "{case}: {doubts}");
+            }
+        }
+    }
+}
+
 /// The longest wait of a watched thread is told first, as long as the truth has it.
 #[track_caller]
 fn longest_wait<'c>(case: &'c Case, process: &str) -> &'c Value {
@@ -563,8 +609,9 @@ fn a_starved_thread_comes_first() {
     let variants = [SEEDS, RELEASES, &SIZES[..1], AROUND, own];
     each("priority-starved", &["--duration=7s"], &variants, |case| {
         case.first("long-waits");
-        // Other programs of a low class may wait for longer.
-        let waits = case.explained.of("long-waits").into_iter();
+        // Other programs of a low class may wait for longer, and behind the same one.
+        let asked = Explained::new(&case.simulated.trace, &["--process", "archiver.exe"]);
+        let waits = asked.of("long-waits").into_iter();
         let mut of_it = waits.filter(|wait| text(&wait["sentence"]).contains("of archiver.exe"));
         let wait = of_it.next().unwrap();
         is_the_longest(case, wait, "archiver.exe");
@@ -651,6 +698,18 @@ fn ranks_are_told_and_no_problem_where_there_are_cpus_to_spare() {
         let found: BTreeSet<i64> = ranks.iter().map(|rank| rank.as_i64().unwrap()).collect();
         assert_eq!(found, told, "{}", case.label);
     });
+    // Where many wait for few CPUs, no clock is blamed for it.
+    for seed in ["--seed=1", "--seed=2", "--seed=3"] {
+        let few = [
+            "machine.processors=2",
+            "disk.0.cpu=1",
+            "device.audio.cpus=[1]",
+            "device.display.cpus=[1]",
+            seed,
+        ];
+        let case = Case::new("rank-walk", &["--duration=3s"], &few, &[]);
+        assert_eq!(case.explained.judgement("clocks"), "against", "{seed}");
+    }
 }
 
 #[test]

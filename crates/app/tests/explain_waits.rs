@@ -240,16 +240,171 @@ fn a_thread_without_its_kernel_stack_waits_for_the_disk() {
     );
 }
 
+/// That the machine slept is a finding of its own; of a wait it is told where the wait is asked for.
 #[test]
 fn time_that_the_machine_sleeps_is_not_lost() {
     let resume = Simulated::new("busy-wait-resume", &[]);
     let explanation = explained(&resume, &[]);
+    for wait in waits(&explanation) {
+        assert_eq!(wait["severity"], "information", "{}", wait["sentence"]);
+        assert_ne!(explaining(wait), ["machine-suspended"]);
+    }
+    let findings = list(&explanation, "findings").iter();
+    let asleep = findings
+        .clone()
+        .find(|found| found["theory"] == "suspended");
+    let during = &asleep.expect("the machine slept")["during"];
+    let middle = (number(during, "start") + number(during, "end")) / 2;
+    let at = format!("{middle}ns");
+    let explanation = explained(&resume, &["--process", "dwm", "--at", &at]);
     let wait = wait_of(&explanation, "dwm.exe");
     assert_eq!(wait["severity"], "information");
     assert_eq!(explaining(wait), ["machine-suspended"]);
-    for wait in waits(&explanation) {
-        assert_eq!(wait["severity"], "information", "{}", wait["sentence"]);
+}
+
+/// A scenario of a file.
+fn simulated(scenario: &str) -> Simulated {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("scenario.toml");
+    std::fs::write(&file, scenario).unwrap();
+    Simulated::new(file.to_str().unwrap(), &[])
+}
+
+/// Twenty-four threads for eight CPUs at two priorities each: the many waits of those that nobody
+/// calls urgent do not hide those of programs that users look at.
+#[test]
+fn a_program_that_waits_often_hides_no_other() {
+    let busy = simulated(
+        r#"
+        extends = "healthy"
+        title = "More threads than CPUs, at two priorities"
+        about = "Two programs that compute for ever."
+        duration = "6s"
+        [[add.process]]
+        name = "batch.exe"
+        class = "idle"
+        [[add.process.thread]]
+        name = "b"
+        count = 24
+        program = [ { forever = [ { run = "1s", in = ["batch.exe!Loop"] } ] } ]
+        [[add.process]]
+        name = "burn.exe"
+        [[add.process.thread]]
+        name = "burn"
+        count = 24
+        start = "1s"
+        program = [ { forever = [ { run = "1s", in = ["burn.exe!Loop"] } ] } ]
+        "#,
+    );
+    let explanation = explained(&busy, &[]);
+    let worst = waits(&explanation)[0];
+    assert_eq!(worst["severity"], "problem");
+    // One cause is one finding, of all who waited for it.
+    let of_all = rows(worst, "All waits of 100.0 ms or longer");
+    let told: Vec<String> = of_all.iter().map(|row| text(&row["process"])).collect();
+    for program in ["explorer.exe", "svchost.exe"] {
+        let is_it = |told: &String| told.starts_with(program);
+        assert!(told.iter().any(is_it), "{program}: {told:?}");
+        assert!(text(&worst["sentence"]).contains(program));
     }
+    let batch = wait_of(&explanation, "batch.exe");
+    assert_eq!(batch["severity"], "warning");
+    assert_eq!(explaining(batch), ["higher-priority"]);
+}
+
+/// Behind a CPU that is locked, threads of the same program wait for seconds whose fellows elsewhere
+/// do not.
+#[test]
+fn a_thread_whose_ideal_processor_is_locked_waits_for_that() {
+    let flood = Simulated::new("dpc-flood-teaming", &[]);
+    let explanation = explained(&flood, &[]);
+    let wait = wait_of(&explanation, "svchost.exe");
+    let longest = &rows(wait, "Waits of")[0];
+    assert!(longest["ready_ns"].as_i64().unwrap() > 1_000_000_000);
+    let weighed = list(wait, "weighed").iter();
+    let verdict = weighed
+        .clone()
+        .find(|v| v["theory"] == "interrupted-cpus")
+        .unwrap();
+    assert_eq!(verdict["judgement"], "for");
+    // It had four fifths of them, or it were not locked.
+    let explains = number(verdict, "explains_ns");
+    assert!(
+        explains * 5 > longest["ready_ns"].as_i64().unwrap() * 4,
+        "{verdict}"
+    );
+    let sentence = text(&wait["sentence"]);
+    let is_locked = |cpu: &u16| sentence.contains(&format!("its ideal processor, CPU {cpu},"));
+    assert!([0, 2, 4, 6].iter().any(is_locked), "{sentence}");
+    let findings = list(&explanation, "findings");
+    let locked = &findings[0];
+    assert_eq!(locked["theory"], "locked-cpus");
+    let victims = rows(locked, "Threads that were ready");
+    let is_victim = |row: &BTreeMap<String, Value>| row["thread_id"] == longest["thread_id"];
+    assert!(victims.iter().any(is_victim), "{victims:?}");
+}
+
+/// What is certain of a wait is told, however much of the file is gone before.
+#[test]
+fn a_wait_is_certain_from_where_the_trace_is_whole_again() {
+    let stall = Simulated::new("rank-stall", &["--duration=50500ms"]);
+    let told = &watched(&stall, "LockApp.exe")["longest_ready_waits"][0];
+    let (readied, ran) = (number(told, "readied_ns"), number(told, "ran_ns"));
+    let mut trace = std::fs::read(&stall.trace).unwrap();
+    let size = u32::from_le_bytes(trace[..4].try_into().unwrap()) as usize;
+    // Buffers of about the time at which the wait begins.
+    let from = trace.len() * 2 / 5 / size * size;
+    trace[from..from + 20 * size].fill(0);
+    std::fs::write(&stall.trace, trace).unwrap();
+    let explanation = explained(&stall, &["--no-cache"]);
+    let wait = wait_of(&explanation, "LockApp.exe");
+    assert_eq!(wait["severity"], "problem", "{wait:#}");
+    let lost = number(&wait["loss"], "lost_ns");
+    assert!((1_000_000_000..=ran - readied).contains(&lost), "{lost}");
+    let during = &wait["during"];
+    assert_eq!(number(during, "end"), ran);
+    assert_eq!(number(during, "end") - number(during, "start"), lost);
+    assert_eq!(explaining(wait), ["better-rank"]);
+}
+
+/// A lock is not to blame for those that have it and get no CPU.
+#[test]
+fn what_a_busy_machine_costs_is_not_the_locks() {
+    let busy = simulated(
+        r#"
+        extends = "lock-convoy"
+        title = "A convoy on a busy machine"
+        about = "Sixteen threads compute meanwhile."
+        [[add.process]]
+        name = "burn.exe"
+        [[add.process.thread]]
+        name = "burn"
+        count = 16
+        start = "4s"
+        program = [ { forever = [ { run = "1s", in = ["burn.exe!Loop"] } ] } ]
+        "#,
+    );
+    let explanation = explained(&busy, &[]);
+    let mut findings = list(&explanation, "findings").iter();
+    let convoy = findings
+        .find(|found| found["theory"] == "lock-convoy")
+        .unwrap();
+    let waited = &rows(convoy, "Who waited how long")[0];
+    let parts = &rows(convoy, "What those did for whom it waited")[0];
+    let starved = parts["no_cpu_ns"].as_i64().unwrap();
+    assert!(starved > 0);
+    let lost = number(&convoy["loss"], "lost_ns");
+    assert_eq!(lost + starved, waited["waited_ns"].as_i64().unwrap());
+    assert!(text(&convoy["sentence"]).contains("burn.exe"));
+    // As much as it loses where nothing else runs.
+    let alone = Simulated::new("lock-convoy", &[]);
+    let explanation = explained(&alone, &[]);
+    let mut findings = list(&explanation, "findings").iter();
+    let convoy = findings
+        .find(|found| found["theory"] == "lock-convoy")
+        .unwrap();
+    let of_lock = number(&convoy["loss"], "lost_ns");
+    assert!((lost - of_lock).abs() < of_lock / 5, "{lost} {of_lock}");
 }
 
 /// The window's thread waits for a lock that goes from thread to thread, not for a CPU.
@@ -285,6 +440,32 @@ fn the_critical_path_follows_a_lock_from_thread_to_thread() {
     assert_eq!(sum, to - from, "the path has no gaps");
     // Twenty threads have the lock before the window does.
     assert!(totals.len() >= 10, "{totals:?}");
+}
+
+/// Where the wait ends after the second moment, whoever ends it is followed all the same.
+#[test]
+fn the_critical_path_follows_a_wait_that_is_not_over() {
+    let convoy = Simulated::new("lock-convoy", &[]);
+    let window = watched(&convoy, "catalogue.exe");
+    let told = list(window, "longest_waits")
+        .iter()
+        .find(|wait| !wait["readied_by_thread_id"].is_null())
+        .unwrap();
+    let (from, to) = (number(told, "from_ns"), number(told, "to_ns"));
+    let id = number(window, "thread_id").to_string();
+    let before = to - 1_000;
+    let between = ["--between", &format!("{from}ns"), &format!("{before}ns")];
+    let explanation = explained(&convoy, &[&["--thread", &id][..], &between].concat());
+    let path = waits(&explanation)
+        .into_iter()
+        .find(|found| text(&found["sentence"]).starts_with("Critical path"))
+        .unwrap();
+    let sentence = text(&path["sentence"]);
+    let whose = format!("Critical path of thread {id} of catalogue.exe");
+    assert!(sentence.starts_with(&whose), "{sentence}");
+    let steps = rows(path, "The path");
+    assert_eq!(steps[0]["to_ns"], before);
+    assert_eq!(steps[0]["thread_id"], told["readied_by_thread_id"]);
 }
 
 #[test]

@@ -39,10 +39,13 @@ fn every_rate_and_setting_has_its_results() {
         .iter()
         .filter_map(|of| of["method"].as_str())
         .collect();
+    // What is compared stands together.
     assert_eq!(
         methods,
-        ["udp 1000/s", "udp ping-pong", "udp 1000/s", "udp ping-pong"]
+        ["udp 1000/s", "udp 1000/s", "udp ping-pong", "udp ping-pong"]
     );
+    assert!(results[0]["compared"].is_null() && results[2]["compared"].is_null());
+    assert!(results[1]["compared"].is_object() && results[3]["compared"].is_object());
     for result in results {
         assert_eq!(
             (&result["size_bytes"], &result["runs"]),
@@ -58,6 +61,40 @@ fn every_rate_and_setting_has_its_results() {
     let notes = report["notes"].to_string();
     assert!(notes.contains("Both ends are here: loopback"), "{notes}");
     assert!(notes.contains("100 packets sent"), "{notes}");
+    let fates = report["fates"].as_array().expect("fates");
+    assert_eq!(fates.len(), 8, "four methods and settings, two runs");
+    for fates in fates.iter().filter(|of| of["method"] == "udp 1000/s") {
+        let count = |name: &str| fates["tally"][name].as_u64().expect("a count");
+        assert_eq!(count("sent") + count("not_sent"), 50);
+        assert_eq!(count("returned") + count("lost"), count("sent"));
+    }
+}
+
+#[test]
+fn reliable_multicast_is_measured_beside_udp() {
+    // Other runs on this machine have other ports.
+    let port = (20_000 + std::process::id() % 10_000 * 3).to_string();
+    let args = ["--transport", "udp,pgm", "--rate", "500", "--port", &port];
+    let args = [&SHORT, &args[..], &["--patience", "500ms", "--json"]].concat();
+    let output = laglab(&args);
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("no reflector answers") {
+        use std::io::Write;
+        let _ = writeln!(
+            std::io::stderr(),
+            "left out: multicast does not go through here"
+        );
+        return;
+    }
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let methods: Vec<&str> = (report["results"].as_array().expect("results").iter())
+        .filter_map(|of| of["method"].as_str())
+        .collect();
+    assert_eq!(methods, ["udp 500/s", "pgm 500/s"]);
+    for fates in report["fates"].as_array().expect("fates") {
+        let repairs = &fates["repairs"]["sent"];
+        assert_eq!(repairs.is_u64(), fates["method"] == "pgm 500/s", "{fates}");
+    }
 }
 
 #[test]
@@ -126,6 +163,29 @@ fn what_cannot_be_says_what_to_do() {
         (
             &["--role", "reflector", "--bind", "192.0.2.9"],
             "is not an address of this machine",
+        ),
+        (
+            &["--group", "239.1.2.3", "--interface", "nosuch"],
+            "--role <ROLE>",
+        ),
+        (
+            &["--role", "reflector", "--interface", "nosuch"],
+            "--interface is for a group",
+        ),
+        (
+            &["--role", "reflector", "--transport", "udp,pgm"],
+            "a reflector speaks one transport",
+        ),
+        (
+            &[
+                "--role",
+                "source",
+                "--to",
+                "127.0.0.1",
+                "--transport",
+                "pgm",
+            ],
+            "PGM talks with a group",
         ),
         (&["--rate", "fast"], "expected packets a second"),
         (&["--dscp", "64"], "expected 0 to 63, EF"),

@@ -58,7 +58,10 @@ pub enum ArchiveError {
     #[error("not an archive: expected it to start with \"PK\" (zip) or \"MSCF\" (cabinet)")]
     NotAnArchive,
     /// The archive's own structure is damaged or cannot be read.
-    #[error("the archive cannot be read: {0}")]
+    #[error(
+        "the archive cannot be read ({0}): it is damaged, or was not copied to its end; copy it again, \
+         and compare the sizes"
+    )]
     Unreadable(#[source] io::Error),
     /// A member is damaged, is stored in a way that cannot be read, or its temporary file could
     /// not be written.
@@ -196,6 +199,46 @@ pub fn expand_cabinet(
         return Ok(());
     }
     Err(invalid("it is an empty cabinet"))
+}
+
+/// Takes the files with wanted names out of a cabinet, in its order. Their names are labels, no paths.
+///
+/// # Errors
+/// If the cabinet is damaged, or more than `limit` bytes or 1100 times its size had to be expanded.
+pub fn cabinet_files(
+    mut cabinet: impl io::BufRead + Seek,
+    wanted: impl Fn(&str) -> bool,
+    limit: u64,
+) -> io::Result<Vec<(String, Vec<u8>)>> {
+    let size = cabinet.seek(io::SeekFrom::End(0))?;
+    let mut budget = size.saturating_mul(MAX_EXPANSION).min(limit);
+    cabinet.rewind()?;
+    let mut cabinet = Cabinet::open(cabinet)?;
+    let mut files = Vec::new();
+    for folder in cabinet.take_folders() {
+        let mut data = cabinet.expand(&folder);
+        let mut at = 0_u64;
+        for cabinet::FileEntry { name, start, size } in folder.files {
+            if !wanted(&name) {
+                continue;
+            }
+            let gap = start.saturating_sub(at);
+            let needed = gap.saturating_add(size);
+            budget = budget.checked_sub(needed).ok_or_else(|| {
+                let what = format!("{name:?} expands to more than honest data can");
+                io::Error::new(io::ErrorKind::InvalidData, what)
+            })?;
+            io::copy(&mut (&mut data).take(gap), &mut io::sink())?;
+            let mut bytes = Vec::new();
+            (&mut data).take(size).read_to_end(&mut bytes)?;
+            if bytes.len() as u64 != size {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            at = at.saturating_add(needed);
+            files.push((name, bytes));
+        }
+    }
+    Ok(files)
 }
 
 /// The traces found so far, and what may still be expanded.

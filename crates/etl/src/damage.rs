@@ -66,6 +66,11 @@ pub enum FaultKind {
         /// Bytes that are missing.
         missing: u64,
     },
+    /// The file ends after a buffer, before it has as many as its header counts.
+    EndsEarly {
+        /// Buffers that are missing.
+        buffers: u64,
+    },
     /// The buffer claims to reach over the next one; the session's buffer size was used.
     WrongSize {
         /// Bytes claimed.
@@ -129,6 +134,7 @@ impl FaultKind {
             FaultKind::NoLogFileHeader => "no_log_file_header",
             FaultKind::NotABuffer { .. } => "not_a_buffer",
             FaultKind::Truncated { .. } => "truncated",
+            FaultKind::EndsEarly { .. } => "ends_early",
             FaultKind::WrongSize { .. } => "wrong_size",
             FaultKind::TooManyValidBytes { .. } => "too_many_valid_bytes",
             FaultKind::Decompress(_) => "decompress",
@@ -171,6 +177,12 @@ impl fmt::Display for FaultKind {
                 write!(
                     f,
                     "the file ends inside this buffer; {missing} bytes are missing"
+                )
+            }
+            FaultKind::EndsEarly { buffers } => {
+                write!(
+                    f,
+                    "the file ends here; {buffers} of the buffers that its header counts are missing"
                 )
             }
             FaultKind::WrongSize { claimed, used } => {
@@ -224,6 +236,13 @@ impl Damage {
     /// How often each kind of fault was met, by [`FaultKind::name`].
     pub fn counts(&self) -> &BTreeMap<&'static str, u64> {
         &self.counts
+    }
+
+    /// Whether a file ends before its session did: inside a buffer, or with fewer than it counts.
+    pub fn is_cut_off(&self) -> bool {
+        ["truncated", "ends_early"]
+            .iter()
+            .any(|kind| self.counts.contains_key(kind))
     }
 
     /// Whether anything was lost or broken. A preallocated tail is neither.

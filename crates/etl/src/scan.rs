@@ -11,7 +11,7 @@ use crate::clock::{Clock, ClockKind};
 use crate::compress::{Compression, decompress};
 use crate::damage::{Damage, Fault, FaultKind};
 use crate::event::Record;
-use crate::logfile::LogFileHeader;
+use crate::logfile::{LogFileHeader, mode};
 use crate::source::Source;
 
 /// Bytes read to see a buffer's header and the time of its first event.
@@ -80,6 +80,7 @@ pub(crate) fn scan(source: &dyn Source, file: u16, first_segment: u16) -> io::Re
         Some(size) => scanner.fixed_size_buffers(size)?,
         None => scanner.chain()?,
     }
+    scanner.compare_with_headers();
     scanner.count_missing_sequence_numbers();
     Ok(scanner.scan)
 }
@@ -446,6 +447,29 @@ impl Scanner<'_> {
                 return Ok(());
             }
             from += n as u64;
+        }
+    }
+
+    /// Notes a file that was cut off after a buffer: it has fewer than were written, though nothing in
+    /// it is broken. Of the public traces that laglab was tried on, all headers count what is there.
+    fn compare_with_headers(&mut self) {
+        let scan = &self.scan;
+        if !scan.damage.faults().is_empty() || scan.damage.unused_bytes > 0 {
+            return;
+        }
+        let written = scan.segments.iter().map(|segment| {
+            let header = segment.header.as_ref()?;
+            // Of a ring all that were ever written are counted.
+            let is_ring = header.log_file_mode & (mode::CIRCULAR | mode::BUFFERING) != 0;
+            let is_finished = header.end.is_some();
+            (is_finished && !is_ring).then_some(u64::from(header.buffers_written))
+        });
+        let Some(written) = written.sum::<Option<u64>>() else {
+            return;
+        };
+        let found = (scan.buffers.len() + scan.empty.len()) as u64;
+        if let buffers @ 1.. = written.saturating_sub(found) {
+            self.fault(self.source.len(), FaultKind::EndsEarly { buffers });
         }
     }
 

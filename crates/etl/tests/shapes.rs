@@ -4,7 +4,7 @@
 use std::io::Cursor;
 
 use etl::write::{KernelEvent, Session, Writer};
-use etl::{HeaderKind, Trace};
+use etl::{FaultKind, HeaderKind, Trace};
 
 const HEADER: usize = 0x48;
 const SIZE: usize = 1 << 10;
@@ -72,6 +72,17 @@ fn a_ring_that_has_wrapped() {
     // Overwritten buffers are missing from the sequence.
     let cut = [&bytes[..SIZE], &bytes[6 * SIZE..]].concat();
     assert_eq!(open(cut).damage().missing_sequence_numbers, 5);
+}
+
+#[test]
+fn a_file_that_was_cut_off_after_a_buffer() {
+    let bytes = log(2_000);
+    let damage = open(bytes[..bytes.len() - 3 * SIZE].to_vec())
+        .damage()
+        .clone();
+    assert_eq!(damage.faults()[0].what, FaultKind::EndsEarly { buffers: 3 });
+    assert!(damage.is_cut_off());
+    assert!(!open(bytes).damage().is_cut_off());
 }
 
 #[test]

@@ -10,7 +10,9 @@ use serde::Serialize;
 use tables::{Functions, Identities, Options, Store, StoreError, Table};
 
 use crate::theories::{THEORIES, capture};
-use crate::{Asked, Case, Finding, Judgement, Outcome, Severity, Survey, Theory, Verdict};
+use crate::{
+    Asked, Case, Finding, Judgement, Outcome, Severity, Survey, Theory, Verdict, duration,
+};
 
 /// What is to be said of a trace.
 #[derive(Debug, Serialize)]
@@ -37,6 +39,11 @@ pub enum Conclusion {
     CannotAnswer(usize, usize),
     /// Nothing costs time that anybody would notice; so many of so many questions are not recorded.
     NothingNoticeable(usize, usize),
+    /// The same of what is recorded; but the capture is incomplete.
+    Incomplete,
+    /// Most of what threads ran is not believed, as switches are missing: so many nanoseconds, and so
+    /// many that are.
+    Unusable(i64, i64),
 }
 
 impl fmt::Display for Conclusion {
@@ -53,6 +60,17 @@ impl fmt::Display for Conclusion {
                 f,
                 "Nothing that costs noticeable time was found; {open} of {all} questions are not \
                  recorded"
+            ),
+            Conclusion::Incomplete => f.write_str(
+                "Nothing that costs noticeable time was found in what is recorded, but the capture \
+                 is incomplete: of what is missing this trace cannot tell",
+            ),
+            Conclusion::Unusable(left_out_ns, kept_ns) => write!(
+                f,
+                "This trace cannot tell why it lagged: runs of {} are left out, as switches within \
+                 them are missing, and of {} is known who had the CPUs",
+                duration(*left_out_ns),
+                duration(*kept_ns)
             ),
         }
     }
@@ -72,23 +90,32 @@ impl Explanation {
         let is_open = |verdict: &&Verdict| verdict.judgement == Judgement::NotRecorded;
         let open = self.theories.iter().filter(is_open).count();
         let all = self.theories.len();
+        let kept_ns: i64 = self.survey.cpus.iter().map(|cpu| cpu.busy_ns).sum();
+        let left_out_ns = self.survey.doubtful.cpu_ns;
+        let is_incomplete =
+            (self.findings.iter()).any(|finding| finding.severity > Severity::Information);
         Some(match self.span.is_empty() {
             true => Conclusion::CannotAnswer(open, all),
+            false if left_out_ns > kept_ns => Conclusion::Unusable(left_out_ns, kept_ns),
+            // Nothing else is grave.
+            false if is_incomplete => Conclusion::Incomplete,
             false => Conclusion::NothingNoticeable(open, all),
         })
     }
 
     /// What to record for an answer to the first question of all, if there is none.
-    pub fn what_to_record(&self) -> Option<&'static str> {
-        self.theories.first().and_then(|verdict| verdict.record)
+    pub fn what_to_record(&self) -> Option<&str> {
+        let first = self.theories.first();
+        first.and_then(|verdict| verdict.record.as_deref())
     }
 
     /// Nothing can be said of what several systems recorded, or one before and after it was booted.
     fn of_several_systems(store: &Store, options: Options<'_>) -> Result<Explanation, StoreError> {
         let because = "the files are of different systems, or of one before and after it was \
                        booted: nothing holds across them";
+        let record = "one system without booting it, or look at these files one by one";
         let verdict = |theory: &&dyn Theory| Verdict {
-            record: Some("one system without booting it, or look at these files one by one"),
+            record: Some(record.to_owned()),
             ..Verdict::new(theory.about(), Judgement::NotRecorded, because)
         };
         Ok(Explanation {

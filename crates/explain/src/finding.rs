@@ -79,7 +79,7 @@ pub struct Verdict {
     pub evidence: Vec<Evidence>,
     /// What to record for an answer, where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub record: Option<&'static str>,
+    pub record: Option<String>,
 }
 
 /// What a trace says of a theory.
@@ -174,7 +174,9 @@ impl Verdict {
             because: because.into(),
             explains_ns: None,
             evidence: Vec::new(),
-            record: (judgement == Judgement::NotRecorded).then_some(theory.record),
+            record: (judgement == Judgement::NotRecorded)
+                .then(|| record::needs::of(theory.id).map(ToString::to_string))
+                .flatten(),
         }
     }
 }

@@ -33,10 +33,10 @@ pub use finding::{Finding, Judgement, Loss, Severity, Source, Verdict};
 pub use focus::between_focus;
 pub use silence::Silences;
 pub use survey::{
-    ClockSkew, CpuUse, Doubtful, InterruptUse, Load, Locked, Pair, ProcessUse, RankUse, RoutineUse,
-    Spread, Survey, Wait, limit_ns,
+    ClockSkew, Complete, CpuUse, Doubtful, InterruptUse, Load, Locked, NOTICED_NS, NoticedWaits,
+    Pair, ProcessUse, RankUse, RoutineUse, Spread, Survey, Wait, limit_ns,
 };
 pub use theories::story;
 pub use theory::{About, Outcome, Theory};
-pub(crate) use wording::{counted, listed};
+pub(crate) use wording::{counted, listed, moment};
 pub use wording::{duration, grouped, percent, size};

@@ -15,6 +15,17 @@ pub(crate) fn union(mut ranges: Vec<Range<i64>>) -> Vec<Range<i64>> {
     joined
 }
 
+/// Adds a range to ranges that are in order and apart: those that it overlaps or touches become one
+/// with it.
+pub(crate) fn insert(ranges: &mut Vec<Range<i64>>, new: Range<i64>) {
+    let from = ranges.partition_point(|range| range.end < new.start);
+    let to = ranges.partition_point(|range| range.start <= new.end);
+    let joined = ranges[from..to].iter().fold(new, |joined, range| {
+        joined.start.min(range.start)..joined.end.max(range.end)
+    });
+    ranges.splice(from..to, [joined]);
+}
+
 /// What two ranges have in common, if anything.
 pub(crate) fn overlap(one: &Range<i64>, other: &Range<i64>) -> Option<Range<i64>> {
     let both = one.start.max(other.start)..one.end.min(other.end);
@@ -30,6 +41,24 @@ mod tests {
         assert_eq!(union(vec![5..7, 1..2, 2..3, 6..9]), [1..3, 5..9]);
         assert_eq!(union(vec![1..9, 2..3, 11..12]), [1..9, 11..12]);
         assert_eq!(union(Vec::new()), []);
+    }
+
+    #[test]
+    fn ranges_added_one_by_one_in_any_order_give_their_union() {
+        let mut rng = testdata::Rng(7);
+        for _ in 0..200 {
+            let all: Vec<Range<i64>> = (0..20)
+                .map(|_| {
+                    let start = rng.below(100) as i64;
+                    start..start + 1 + rng.below(9) as i64
+                })
+                .collect();
+            let mut one_by_one = Vec::new();
+            for range in &all {
+                insert(&mut one_by_one, range.clone());
+            }
+            assert_eq!(one_by_one, union(all));
+        }
     }
 
     #[test]

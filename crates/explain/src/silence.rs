@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use tables::{InterruptsView, ReadyThreadsView, SamplesView, StoreError, StoredTable, Table};
 
+use crate::ranges::overlap;
 use crate::{Case, Column, Evidence, Unit};
 
 /// A machine that runs does not keep silent for so long: the balance set manager alone wakes once
@@ -59,6 +60,21 @@ impl Silences {
         self.ranges.iter().filter(lies_in)
     }
 
+    /// What of them reaches into a stretch of time.
+    pub(crate) fn parts_in(&self, stretch: &Range<i64>) -> Vec<Range<i64>> {
+        let first = (self.ranges).partition_point(|silence| silence.end <= stretch.start);
+        let reaching = self.ranges[first..].iter();
+        reaching
+            .map_while(|silence| overlap(silence, stretch))
+            .collect()
+    }
+
+    /// How long of a stretch of time the machine slept.
+    pub(crate) fn asleep_ns(&self, stretch: &Range<i64>) -> i64 {
+        let parts = self.parts_in(stretch).into_iter();
+        parts.map(|part| part.end - part.start).sum()
+    }
+
     /// Those within a stretch of time, as rows.
     pub(crate) fn evidence(&self, stretch: &Range<i64>) -> Evidence {
         const SHOWN: usize = 10;
@@ -84,6 +100,17 @@ impl Silences {
             evidence = evidence.row(cells.map(|ns| Some(ns.into())));
         }
         evidence
+    }
+}
+
+/// How long the machine slept from one moment to another, in SQL.
+pub(crate) fn asleep_sql(silences: &[Range<i64>], from: &str, to: &str) -> String {
+    let parts = silences.iter().map(|Range { start, end }| {
+        format!("greatest(0, least({to}, {end}) - greatest({from}, {start}))")
+    });
+    match silences {
+        [] => "0".to_owned(),
+        _ => parts.collect::<Vec<_>>().join(" + "),
     }
 }
 

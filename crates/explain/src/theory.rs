@@ -16,7 +16,8 @@ pub trait Theory: Sync {
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError>;
 }
 
-/// What a theory asks, and what it needs for that.
+/// What a theory asks, and what it needs for that. What must have been recorded is in the table that
+/// kits are made from, too: [`record::needs`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
     /// Its id: lower case, words joined by hyphens.
@@ -25,8 +26,6 @@ pub struct About {
     pub question: &'static str,
     /// The tables it reads, beside those of processes, threads and images.
     pub tables: &'static [Table],
-    /// What to record where the trace does not hold what would tell.
-    pub record: &'static str,
     /// Where the facts are from that it rests on.
     pub sources: &'static [Source],
 }

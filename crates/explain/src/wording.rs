@@ -42,6 +42,11 @@ pub fn duration(ns: i64) -> String {
     }
 }
 
+/// A moment, in seconds.
+pub(crate) fn moment(ns: i64) -> String {
+    format!("{:.3} s", ns as f64 / 1e9)
+}
+
 /// A share of a whole; `-` of nothing.
 pub fn percent(part: i64, whole: i64) -> String {
     match whole {

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use arrow_schema::DataType;
 use serde::Serialize;
-use tables::{ColumnSchema, Table};
+use tables::{ColumnSchema, StoredTable, Table};
 
 use crate::ExploreError;
 use crate::in_view::TIME;
@@ -23,6 +23,8 @@ pub struct TableInfo {
     pub rows: Option<u64>,
     /// Whether the trace holds any; `null` while it is not made yet.
     pub recorded: Option<bool>,
+    /// The time of its last row.
+    pub last_ns: Option<i64>,
     /// What to record if it holds nothing; empty where that is as it should be.
     pub record: &'static str,
     /// The column with the time that rows are sorted by.
@@ -285,8 +287,10 @@ impl TableDef {
         }
     }
 
-    /// What requests see of it.
-    pub(crate) fn info(&self, rows: Option<u64>) -> TableInfo {
+    /// What requests see of it, and of what is stored if it is made.
+    pub(crate) fn info(&self, made: Option<&StoredTable>) -> TableInfo {
+        let rows = made.map(|made| made.rows() as u64);
+        let last = made.and_then(|made| made.chunks().last());
         let columns = self.columns.iter().map(|column| ColumnInfo {
             name: column.name.clone(),
             title: column.title.clone(),
@@ -301,6 +305,7 @@ impl TableDef {
             about: self.about.clone(),
             rows,
             recorded: rows.map(|rows| rows > 0),
+            last_ns: last.map(|chunk| chunk.last),
             record: self.record,
             time: self.time,
             interval: self.lasts.map(|lasts| IntervalInfo {

@@ -10,6 +10,7 @@ use crate::ExploreError;
 use crate::catalogue::{ColumnDef, TableDef};
 use crate::decode;
 use crate::names::Names;
+use crate::stretches::Stretches;
 use crate::trace::Trace;
 
 /// A column of dense ids.
@@ -71,7 +72,8 @@ pub(crate) type Ends = (Arc<Measures>, Arc<Measures>);
 enum Role {
     Keys,
     Measures,
-    /// When rows begin, where those that do not say are at their end, or have always been.
+    /// When rows begin, where those that do not say are at their end, or have always been; or when
+    /// stretches of that length do.
     Starts,
     /// When rows end.
     Ends,
@@ -172,6 +174,21 @@ impl Columns {
             decode::ends(table, lasts, cancel)
         })?;
         Ok(Some((starts, ends)))
+    }
+
+    /// When the stretches of time in a column began and ended.
+    pub(crate) fn stretches(
+        &self,
+        table: &Opened,
+        stretches: Stretches,
+        cancel: &AtomicBool,
+    ) -> Result<Ends, ExploreError> {
+        let ends = self.stored(table, stretches.end, cancel)?;
+        let starts = self.numbers(table, &stretches.length.name, Role::Starts, || {
+            let lengths = self.measures(table, stretches.length, cancel)?;
+            Ok(Stretches::starts(&lengths, &ends))
+        })?;
+        Ok((starts, ends))
     }
 
     fn numbers(

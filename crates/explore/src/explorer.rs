@@ -68,7 +68,7 @@ impl Explorer {
         tables
             .map(|def| {
                 let made = self.trace.store.made(def.table)?;
-                Ok(def.info(made.map(|made| made.rows() as u64)))
+                Ok(def.info(made.as_ref()))
             })
             .collect()
     }

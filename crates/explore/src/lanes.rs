@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tables::Table;
+use tables::{CpusView, StoreError, Table};
 use views::{Intervals, Lane, Lanes, NULL, NULL_ID, Rows, TimeBuckets, TimeRange, Timeline};
 
 use crate::columns::{Keys, Measures};
@@ -58,6 +58,10 @@ pub struct CpuLane {
     pub runs: RunSpans,
     /// Deferred procedure calls and service routines.
     pub interrupts: InterruptSpans,
+    /// From when on the trace holds all that it did, where that is not from the trace's begin.
+    pub recorded_from_ns: Option<i64>,
+    /// Until when it does, where that is not to the trace's end.
+    pub recorded_until_ns: Option<i64>,
 }
 
 /// Runs of threads, by column.
@@ -129,6 +133,22 @@ const MOST_CELLS: usize = 1 << 20;
 /// Wakes that are shown, at most: more are a carpet.
 const MOST_WAKES: usize = 2_000;
 
+/// Says of lanes from when and until when the trace holds what the CPUs did.
+fn recorded(ask: Ask<'_>, lanes: &mut BTreeMap<u16, CpuLane>) -> Result<(), ExploreError> {
+    let cpus = ask.trace.table(Table::Cpus, ask.cancel)?;
+    for chunk in 0..cpus.chunks().len() {
+        let batch = cpus.read(chunk, &["cpu", "recorded_from_ns", "recorded_until_ns"])?;
+        let view = CpusView::new(&batch).map_err(StoreError::from)?;
+        for row in 0..view.len() {
+            if let Some(lane) = lanes.get_mut(&view.cpu[row]) {
+                lane.recorded_from_ns = view.recorded_from_ns.get(row);
+                lane.recorded_until_ns = view.recorded_until_ns.get(row);
+            }
+        }
+    }
+    Ok(())
+}
+
 pub(crate) fn answer(ask: Ask<'_>, request: &LanesRequest) -> Result<LanesAnswer, ExploreError> {
     bounded("width", request.width.into(), 1, MOST_BUCKETS)?;
     if let Some(cpus) = &request.cpus {
@@ -145,6 +165,7 @@ pub(crate) fn answer(ask: Ask<'_>, request: &LanesRequest) -> Result<LanesAnswer
     )?;
     let routines = Lasting::read(ask, Table::Interrupts, span, &filter)?;
     let (mut cpus, left_out) = lanes(request, &[&runs, &routines]);
+    recorded(ask, &mut cpus)?;
     let processes = runs.keys(ask, "process")?;
     let threads = runs.keys(ask, "thread")?;
     let kinds = routines.keys(ask, "kind")?;

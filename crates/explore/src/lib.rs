@@ -30,6 +30,8 @@
 //! - Times are nanoseconds since the trace's start; ranges are half open.
 //! - A row that lasts (a run, an interrupt, a process) is in a range if it overlaps it; any other, and
 //!   one that lasts no time, if its time lies in it.
+//! - Sums of what are stretches of time (times ready, waits, what samples stand for) are spread over the
+//!   slices of a timeline that they cover.
 //! - Unknown is `null`, never 0.
 //! - No request panics or allocates more than its bounds allow: what asks for more is refused.
 
@@ -59,6 +61,7 @@ mod rows;
 mod same;
 mod selection;
 mod stacks;
+mod stretches;
 mod timeline;
 mod trace;
 mod value;

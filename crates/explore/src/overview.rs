@@ -30,18 +30,26 @@ const STRIP: [&[&str]; 8] = [
     &["Frozen processes"],
 ];
 
+/// What it shows of a trace that holds nothing of that: events that only their providers understand.
+const ELSE: &[&str] = &["Generic events by provider", "Marks"];
+
 /// What the trace holds.
 pub(crate) fn answer(ask: Ask<'_>) -> Result<OverviewAnswer, ExploreError> {
     let names = STRIP.iter().flat_map(|line| *line);
     let tables = names.map(|name| Ok(catalogue::table(&shipped(name).view.table)?.table));
     let tables: Result<Vec<_>, ExploreError> = tables.collect();
     ask.trace.make(&tables?, ask.cancel)?;
-    graphs(|preset| Ok(Some(ask.open(&preset.view.table)?.stored.rows())))
+    let rows = |preset: &Preset| Ok(Some(ask.open(&preset.view.table)?.stored.rows()));
+    let answer = graphs(&STRIP, rows)?;
+    match answer.graphs.is_empty() {
+        true => graphs(&[ELSE], rows),
+        false => Ok(answer),
+    }
 }
 
 /// What is known of it so far, by the tables that are made.
 pub(crate) fn so_far(store: &Store) -> Result<OverviewAnswer, ExploreError> {
-    graphs(|preset| {
+    graphs(&STRIP, |preset| {
         let made = store.made(catalogue::table(&preset.view.table)?.table)?;
         Ok(made.map(|made| made.rows()))
     })
@@ -49,10 +57,11 @@ pub(crate) fn so_far(store: &Store) -> Result<OverviewAnswer, ExploreError> {
 
 /// The graphs whose tables have rows; of a line none after one of which that is not known.
 fn graphs(
+    strip: &[&[&str]],
     rows: impl Fn(&Preset) -> Result<Option<usize>, ExploreError>,
 ) -> Result<OverviewAnswer, ExploreError> {
     let mut graphs = Vec::new();
-    for line in STRIP {
+    for line in strip {
         for preset in line.iter().map(|name| shipped(name)) {
             match rows(preset)? {
                 Some(0) => {}

@@ -142,12 +142,13 @@ pub(crate) fn literal(text: &str) -> String {
 /// A row is in a stretch of time.
 pub(crate) fn within(table: &TableDef, within: Within, range: TimeRange) -> String {
     let (from, to) = (range.start(), range.end());
+    let overlaps = |(start, end): (String, String)| {
+        // The first two conditions say which chunks need not be read.
+        format!("{start} < {to} AND {end} >= {from} AND ({end} > {from} OR {start} >= {from})")
+    };
     match (&table.lasts, within) {
-        (Some(_), Within::Overlap) => {
-            let (start, end) = interval(table);
-            // The first two conditions say which chunks need not be read.
-            format!("{start} < {to} AND {end} >= {from} AND ({end} > {from} OR {start} >= {from})")
-        }
+        (Some(_), Within::Overlap) => overlaps(interval(table)),
+        (_, Within::Stretch(stretches)) => overlaps(stretches.sql()),
         _ => format!("{0} >= {from} AND {0} < {to}", table.time),
     }
 }

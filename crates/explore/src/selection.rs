@@ -9,6 +9,7 @@ use views::{Rows, TimeRange, rows_within};
 use crate::catalogue::{self, ColumnDef};
 use crate::columns::{Columns, Keys, Measures, Opened};
 use crate::filter::Filter;
+use crate::stretches::Stretches;
 use crate::trace::{Trace, check};
 use crate::{Condition, ExploreError, query};
 
@@ -21,10 +22,12 @@ pub(crate) struct Ask<'a> {
 }
 
 /// Which rows are in a stretch of time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Within {
     /// Those that overlap it, if rows last.
     Overlap,
+    /// Those of which a stretch of time in a column overlaps it.
+    Stretch(Stretches),
     /// Those whose time lies in it.
     Moment,
 }
@@ -153,6 +156,9 @@ impl<'a> Selection<'a> {
         let columns = self.ask.columns;
         let intervals = match within {
             Within::Overlap => columns.intervals(&self.table, self.ask.cancel)?,
+            Within::Stretch(stretches) => {
+                Some(columns.stretches(&self.table, stretches, self.ask.cancel)?)
+            }
             Within::Moment => None,
         };
         let (start, end) = (range.start(), range.end());

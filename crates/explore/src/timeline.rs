@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use views::{Intervals, Lane, Lanes, NULL_ID, Rows, Series, Summary, TimeBuckets, Timeline};
 
 use crate::catalogue::ColumnDef;
-use crate::columns::{Keys, Measures, Opened};
+use crate::columns::{Ends, Keys, Measures, Opened};
 use crate::in_view::TIME;
 use crate::query;
 use crate::selection::{Ask, Selection, Within, bounded, range_of};
+use crate::stretches::Stretches;
 use crate::{Condition, ExploreError, Id, Number};
 
 /// Asks how much there was over time.
@@ -23,7 +24,8 @@ pub struct TimelineRequest {
     #[serde(default)]
     pub by: Option<String>,
     /// A column of numbers; `rows` (or nothing) for the number of rows; `time` for the nanoseconds
-    /// that rows last, spread over the slices that they cover.
+    /// that rows last. These, and sums of a column that are such time, are spread over the slices that
+    /// they cover; any other number is where its row ended.
     #[serde(default)]
     pub measure: Option<String>,
     /// What is computed of a column's numbers: their sum if nothing is said.
@@ -75,6 +77,9 @@ pub struct TimelineAnswer {
     pub rest: Option<RestSeries>,
     /// The unit of the values.
     pub unit: String,
+    /// The values are stretches of time, spread over the slices that they cover: a slice as long as
+    /// what it holds had one of them all the time.
+    pub spread: bool,
     /// The query that gives the same.
     pub sql: String,
 }
@@ -141,8 +146,8 @@ enum Measured {
     Rows,
     /// A column's numbers.
     Column(&'static ColumnDef, Arc<Measures>),
-    /// The time that rows last.
-    Time(Arc<Measures>, Arc<Measures>),
+    /// Stretches of time, and when they begin and end as SQL.
+    Time(Ends, (String, String)),
 }
 
 /// Everything that a pass over the rows needs.
@@ -178,19 +183,28 @@ pub(crate) fn answer(
     }
     let table = ask.open(&request.table)?;
     let span = ask.span(request.range, &table)?;
-    let within = match measure {
-        TIME => Within::Overlap,
+    let sums = request.function.unwrap_or_default() == Function::Sum;
+    let stretches = number
+        .filter(|_| sums)
+        .and_then(|column| Stretches::of(def, column));
+    let within = match (measure, stretches) {
+        (TIME, _) => Within::Overlap,
+        (_, Some(stretches)) => Within::Stretch(stretches),
         _ => Within::Moment,
     };
     let selection = Selection::new(ask, &table, within, Some(span), &request.filter)?;
     let keys = key.map(|key| ask.keys(&table, key)).transpose()?;
-    let measured = match (number, measure) {
-        (Some(column), _) => Measured::Column(column, ask.measures(&table, column)?),
-        (None, TIME) => match ask.columns.intervals(&table, ask.cancel)? {
-            Some((starts, ends)) => Measured::Time(starts, ends),
+    let measured = match (number, stretches) {
+        (_, Some(stretches)) => {
+            let ends = ask.columns.stretches(&table, stretches, ask.cancel)?;
+            Measured::Time(ends, stretches.sql())
+        }
+        (Some(column), None) => Measured::Column(column, ask.measures(&table, column)?),
+        (None, None) if measure == TIME => match ask.columns.intervals(&table, ask.cancel)? {
+            Some(ends) => Measured::Time(ends, query::interval(def)),
             None => Measured::Rows,
         },
-        (None, _) => Measured::Rows,
+        (None, None) => Measured::Rows,
     };
     let function = match measured {
         Measured::Column(..) => request.function.unwrap_or_default(),
@@ -221,6 +235,7 @@ pub(crate) fn answer(
         series: Vec::new(),
         rest: None,
         unit: unit.to_owned(),
+        spread: matches!(measured, Measured::Time(..)),
         sql: sql(&table, &selection, key, &measured, function, buckets),
     };
     for line in &series {
@@ -320,7 +335,7 @@ impl Pass<'_, '_> {
                 Measured::Column(_, numbers) => {
                     timeline.add_values(times, keys, &numbers.chunks[chunk], rows)?;
                 }
-                Measured::Time(starts, ends) => timeline.add_intervals(
+                Measured::Time((starts, ends), _) => timeline.add_intervals(
                     Intervals {
                         starts: &starts.chunks[chunk],
                         ends: &ends.chunks[chunk],
@@ -376,8 +391,7 @@ fn sql(
     let order = key.map_or_else(String::new, |key| format!(", {}", key.alias()));
     let conditions = query::filter(&selection.sql);
     match measured {
-        Measured::Time(..) => {
-            let (from, to) = query::interval(def);
+        Measured::Time(_, (from, to)) => {
             let inner: Vec<String> = groups
                 .iter()
                 .enumerate()

@@ -121,6 +121,30 @@ fn time_of_processes_is_spread_exactly_over_slices() {
 }
 
 #[test]
+fn times_ready_lie_before_the_runs_that_ended_them() {
+    let explored = Explored::busy();
+    let runs = runs(explored);
+    let (from, to) = middle(&runs);
+    let timeline = request(json!({
+        "table": "cpu_runs", "measure": "ready_ns", "range": [from, to], "buckets": 41, "first": 1,
+    }));
+    let answer = explored.explorer.timeline(&timeline, &GO_ON).unwrap();
+    assert!(answer.spread);
+    assert_eq!(answer.unit, "ns");
+    let mut expected = vec![0; answer.buckets];
+    for (run, ready) in runs.iter().filter_map(|run| Some((run, run.ready?))) {
+        for (slice, expected) in expected.iter_mut().enumerate() {
+            let begin = from + slice as i64 * answer.bucket_ns;
+            let end = (begin + answer.bucket_ns).min(to);
+            *expected += (run.start.min(end) - (run.start - ready).max(begin)).max(0);
+        }
+    }
+    let values: Vec<i64> = answer.series[0].values.iter().map(integer).collect();
+    assert_eq!(values, expected);
+    assert!(values.iter().sum::<i64>() > 0);
+}
+
+#[test]
 fn the_longest_ready_time_of_each_slice_is_found_whether_few_or_many_groups() {
     let explored = Explored::busy();
     let runs = runs(explored);

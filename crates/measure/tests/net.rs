@@ -1,16 +1,18 @@
 //! The network probe over real sockets of this machine.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::num::NonZeroU32;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use measure::net::peers::{self, PeerError};
-use measure::net::throughput::{self, Method, ThroughputPlan};
+use measure::net::throughput::{self, Load, Method, ThroughputPlan};
 use measure::net::{
-    self, Around, Ended, Family, Interface, NetError, NetSetting, Pace, Patience, Place, Reflected,
-    RoundTripPlan, RoundTrips, Route, Side, Testbed, Traffic, Udp, UdpGrants, UdpOptions,
+    self, Around, Carrier, Ended, Family, Interface, NetError, NetSetting, Pace, Patience, Place,
+    Reflected, RoundTripPlan, RoundTrips, Route, Runs, Side, Testbed, Traffic, Udp, UdpGrants,
+    UdpOptions,
 };
 use measure::{Clock, End, Plan, SampleOutcome, Scheduling};
 
@@ -317,8 +319,19 @@ fn every_method_brings_packets_through() {
             let time = Duration::from_millis(50);
             let sizes = [100, 1_000].map(|size| (size, Family::V4));
             for (size, family) in sizes.into_iter().chain([(100, Family::V6)]) {
-                let through =
-                    throughput::measure(&testbed, family, method, size, time, None, around);
+                let group = match family {
+                    Family::V4 => (Ipv4Addr::new(239, 255, 76, 77), port()).into(),
+                    Family::V6 => (Ipv6Addr::new(0xff18, 0, 0, 0, 0, 0, 0, 0x77), port()).into(),
+                };
+                let load = Load {
+                    testbed: &testbed,
+                    family,
+                    group: Some(group),
+                    size,
+                    time,
+                    buffer_bytes: None,
+                };
+                let through = throughput::measure(load, method, around);
                 let through = match through {
                     Ok(through) => through,
                     Err(error) => {
@@ -333,6 +346,77 @@ fn every_method_brings_packets_through() {
             }
         }
     }
+}
+
+/// A port that other runs on this machine are not likely to have, with two free ones after it.
+fn port() -> u16 {
+    20_000 + (std::process::id() % 10_000) as u16 * 3
+}
+
+#[test]
+fn reliable_multicast_stands_beside_udp() {
+    for testbed in testbeds() {
+        let told = Mutex::new(Vec::new());
+        let plan = RoundTripPlan {
+            carriers: vec![Carrier::Udp, Carrier::Pgm],
+            ..plan(Route::Here {
+                testbed,
+                family: Family::V4,
+                group: Some((Ipv4Addr::new(239, 255, 76, 78), port()).into()),
+            })
+        };
+        let tell = |runs| told.lock().expect("no panic").push(runs);
+        let report = match plan.measure(&Clock::best(), &|| false, &tell) {
+            Err(error @ NetError::NoAnswer { .. }) => {
+                left_out(format!("multicast does not go through here: {error}"));
+                continue;
+            }
+            report => report.expect("measured"),
+        };
+        assert_eq!(report.failed, None);
+        let of = |name: &str| {
+            let fates = report.fates.iter();
+            fates
+                .filter(|fates| fates.method == name)
+                .collect::<Vec<_>>()
+        };
+        let (udp, pgm) = (of("udp 2000/s"), of("pgm 2000/s"));
+        assert_eq!((udp.len(), pgm.len()), (3, 3));
+        assert!(udp.iter().all(|fates| fates.repairs.is_none()));
+        for fates in pgm {
+            assert_eq!(fates.tally.sent, 200);
+            let lost = fates.repairs.expect("it repairs").lost;
+            assert!(
+                fates.tally.returned > 0 && fates.tally.lost >= lost,
+                "{fates:?}"
+            );
+        }
+        let told = told.into_inner().expect("no panic");
+        let expected: Vec<Runs> = (0..6).map(|done| Runs { done, of: 6 }).collect();
+        assert_eq!(told, expected);
+    }
+}
+
+#[test]
+fn reliable_multicast_needs_a_group_and_two_more_ports() {
+    let here = |group| {
+        plan(Route::Here {
+            testbed: Testbed::loopback(),
+            family: Family::V4,
+            group,
+        })
+    };
+    let refused = |group: Option<SocketAddr>| {
+        let plan = RoundTripPlan {
+            carriers: vec![Carrier::Pgm],
+            ..here(group)
+        };
+        let report = plan.measure(&Clock::best(), &|| false, &|_| {});
+        report.map(|_| ()).expect_err("refused")
+    };
+    assert!(matches!(refused(None), NetError::NoGroup));
+    let last = (Ipv4Addr::new(239, 255, 76, 78), 65_534).into();
+    assert!(matches!(refused(Some(last)), NetError::PortTooHigh(65_534)));
 }
 
 #[test]
@@ -354,6 +438,7 @@ const TURNS: Plan = Plan {
 fn plan(route: Route) -> RoundTripPlan {
     RoundTripPlan {
         route,
+        carriers: vec![Carrier::Udp],
         paces: vec![TRAFFIC.pace],
         settings: vec![NetSetting::default()],
         size: TRAFFIC.size,
@@ -383,7 +468,9 @@ fn rates_and_settings_are_measured_in_turns() {
             group: None,
         })
     };
-    let report = plan.measure(&Clock::best(), &|| false).expect("measured");
+    let report = plan
+        .measure(&Clock::best(), &|| false, &|_| {})
+        .expect("measured");
     let measurement = &report.measurement;
     assert_eq!(
         (measurement.end, measurement.groups().len()),
@@ -445,7 +532,7 @@ fn a_reflector_that_dies_in_the_second_run_leaves_the_first() {
     };
     let report = thread::scope(|scope| {
         scope.spawn(|| net::reflect(&mut reflector, Patience::default(), &dies));
-        let report = plan.measure(&Clock::best(), &|| false);
+        let report = plan.measure(&Clock::best(), &|| false, &|_| {});
         is_over.store(true, Ordering::Relaxed);
         report.expect("the first run is there")
     });
@@ -470,7 +557,7 @@ fn a_plan_that_finds_nobody_is_an_error() {
         patience: Duration::from_millis(200),
         ..plan(Route::There(Place::Peer(at)))
     };
-    let error = plan.measure(&Clock::best(), &|| false).map(|_| ());
+    let error = plan.measure(&Clock::best(), &|| false, &|_| {}).map(|_| ());
     assert!(matches!(error, Err(NetError::NoAnswer { .. })), "{error:?}");
 }
 
@@ -479,6 +566,7 @@ fn methods_are_measured_in_turns() {
     let plan = ThroughputPlan {
         testbed: Testbed::loopback(),
         family: Family::V4,
+        group: None,
         methods: ["poll", "blocking"]
             .iter()
             .filter_map(|name| Method::named(name))
@@ -490,7 +578,9 @@ fn methods_are_measured_in_turns() {
         with_peer: false,
         plan: TURNS,
     };
-    let report = plan.measure(&Clock::best(), &|| false).expect("measured");
+    let report = plan
+        .measure(&Clock::best(), &|| false, &|_| {})
+        .expect("measured");
     let methods: Vec<&str> = report.runs.iter().map(|run| run.method).collect();
     assert_eq!(
         methods,
@@ -500,14 +590,16 @@ fn methods_are_measured_in_turns() {
         report.compared("poll", "blocking").is_err(),
         "three runs are too few"
     );
-    let stopped = plan.measure(&Clock::best(), &|| true).expect("measured");
+    let stopped = plan
+        .measure(&Clock::best(), &|| true, &|_| {})
+        .expect("measured");
     assert_eq!((stopped.end, stopped.runs.len()), (End::Stopped, 0));
 }
 
 #[test]
 fn peers_are_understood_where_they_are_installed() {
     let testbed = Testbed::loopback();
-    match peers::round_trips(&testbed, Family::V4, &TRAFFIC, &|| false) {
+    match peers::round_trips(&testbed, Family::V4, None, &TRAFFIC, &|| false) {
         Err(error @ PeerError::Absent(_)) => left_out(error),
         Err(error) => panic!("{error}"),
         Ok(trips) => {

@@ -20,7 +20,9 @@ pub mod wire;
 
 pub use congestion::CongestionConfig;
 pub use receiver::{Event, Order, Receiver, ReceiverConfig, ReceiverError, ReceiverStatistics};
-pub use socket::{Buffers, Encapsulation, Interface, Received, Socket, SocketConfig, SocketError};
+pub use socket::{
+    Buffers, Encapsulation, Interface, Received, Socket, SocketConfig, SocketError, Waiter,
+};
 pub use source::{
     BackOffTuning, ConfigError, ParityConfig, Rate, SendError, Source, SourceConfig,
     SourceStatistics, WindowLimit,

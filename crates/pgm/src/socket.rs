@@ -1,11 +1,14 @@
 //! The protocol on real sockets.
 
 mod buffers;
+#[cfg_attr(target_os = "linux", path = "socket/datagrams_linux.rs")]
+mod datagrams;
 mod error;
 mod interface;
 mod link;
 mod raw;
 mod udp;
+mod wait;
 
 use std::{
     net::{IpAddr, UdpSocket},
@@ -13,9 +16,11 @@ use std::{
 };
 
 pub use buffers::Buffers;
+use error::Doing;
 pub use error::SocketError;
 pub use interface::Interface;
-use link::{Link, More};
+use link::{Ends, Link, More};
+pub use wait::Waiter;
 
 use crate::{
     Destination, Event, Receiver, ReceiverConfig, ReceiverStatistics, SendError, Source,
@@ -157,12 +162,16 @@ impl Socket {
             seed: seed(receiver.seed),
             ..receiver
         });
+        let ends = Ends {
+            source: source.is_some(),
+            receiver: receiver.is_some(),
+        };
         Ok(Socket {
             source: source
                 .map(|source| Source::new(source, Time::default()))
                 .transpose()?,
             receiver: receiver.map(Receiver::new).transpose()?,
-            link: Link::open(config, address)?,
+            link: Link::open(config, address, ends)?,
             group: config.group,
             only: config.only.clone(),
             begun,
@@ -182,7 +191,19 @@ impl Socket {
 
     /// The sockets to be watched, by epoll, `mio` or `tokio`.
     pub fn sockets(&self) -> impl Iterator<Item = &UdpSocket> {
-        self.link.sockets().into_iter()
+        self.link.sockets()
+    }
+
+    /// What waits for packets on another thread, while this one sends.
+    ///
+    /// # Errors
+    /// When the system gives no further handles of the sockets.
+    pub fn waiter(&self) -> Result<Waiter, SocketError> {
+        let handles = self.sockets().map(UdpSocket::try_clone).collect();
+        let handles: std::io::Result<Vec<UdpSocket>> = handles;
+        handles
+            .map(Waiter)
+            .doing(|| "open sockets a second time".to_owned())
     }
 
     /// What was sent, if this is a source.
@@ -329,7 +350,7 @@ impl Socket {
         }
     }
 
-    /// Waits until a packet can be received, or at most so long.
+    /// Waits until a packet can be received, or at most so long; it may end earlier.
     ///
     /// # Errors
     /// When the system refuses to wait.

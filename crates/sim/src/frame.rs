@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::flow::{Addresses, Flow};
+use tune::decode::flow::{Addresses, Flow};
 
 /// Bytes of an Ethernet II header.
 const ETHERNET: usize = 14;

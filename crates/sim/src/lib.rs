@@ -7,18 +7,14 @@
 
 pub mod amount;
 pub mod clock;
-pub mod flow;
 pub mod frame;
 mod log;
 mod model;
 pub mod quantity;
-pub mod quantum;
 pub mod random;
-pub mod rss;
 pub mod scenario;
 pub mod shipped;
 mod time;
-pub mod topology;
 pub mod truth;
 pub mod windows;
 mod ziggurat;

@@ -43,7 +43,7 @@ mod symbolizer;
 pub mod write;
 
 pub use identity::{Module, NotAFileName, PdbId};
-pub use pdb::{Frame, Location, Pdb, PdbError};
+pub use pdb::{Frame, Location, Pdb, PdbError, symbols_named};
 pub use stores::Stores;
 pub use symbol_path::{Candidate, Form, Place, SymbolPath, SymbolPathError, in_store};
 pub use symbolizer::{

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use etl::Guid;
 use msvc_demangler::DemangleFlags;
-use pdb_addr2line::pdb::{PDB, Source, SourceSlice, SourceView};
+use pdb_addr2line::pdb::{FallibleIterator, PDB, Source, SourceSlice, SourceView};
 use pdb_addr2line::{Context, ContextPdbData, TypeFormatterFlags};
 
 use crate::PdbId;
@@ -87,18 +87,7 @@ impl Pdb {
     pub fn open(bytes: impl Read + Seek + Send + 'static, id: &PdbId) -> Result<Pdb, PdbError> {
         let bytes = Bytes::new(Box::new(bytes))?;
         contained(|| {
-            let mut pdb = PDB::open(bytes).map_err(unreadable)?;
-            let information = pdb.pdb_information().map_err(unreadable)?;
-            let (a, b, c, d) = information.guid.as_fields();
-            let guid = Guid::new(a, b, c, *d);
-            let debug = pdb.debug_information().map_err(unreadable)?;
-            let age = debug.age().unwrap_or(information.age);
-            if (guid, age) != (id.guid(), id.age()) {
-                return Err(PdbError::OtherBuild {
-                    found: key(guid, age),
-                    wanted: id.key(),
-                });
-            }
+            let mut pdb = identified(bytes, id)?;
             let types = pdb.type_information().map_err(unreadable)?;
             let ids = pdb.id_information().map_err(unreadable)?;
             name_cost::check(&types, &ids).map_err(PdbError::Unreadable)?;
@@ -137,6 +126,53 @@ impl Pdb {
                 }))
             })
         })
+    }
+}
+
+/// Which of these names the PDB in `bytes` has as symbols of the whole module, if it is the one that
+/// `id` says: functions and variables that other modules' debuggers can ask for.
+///
+/// # Errors
+/// If the bytes are no readable PDB, or that of another build.
+pub fn symbols_named(
+    bytes: impl Read + Seek + Send + 'static,
+    id: &PdbId,
+    names: &[&str],
+) -> Result<Vec<bool>, PdbError> {
+    let bytes = Bytes::new(Box::new(bytes))?;
+    contained(|| {
+        let mut pdb = identified(bytes, id)?;
+        let table = pdb.global_symbols().map_err(unreadable)?;
+        let mut found = vec![false; names.len()];
+        let mut symbols = table.iter();
+        while let Some(symbol) = symbols.next().map_err(unreadable)? {
+            // Kinds that the reader does not know name nothing that is asked for.
+            let Ok(data) = symbol.parse() else { continue };
+            let Some(name) = data.name().map(|name| name.to_string()) else {
+                continue;
+            };
+            for (found, wanted) in found.iter_mut().zip(names) {
+                *found |= name == *wanted;
+            }
+        }
+        Ok(found)
+    })
+}
+
+/// The PDB in `bytes`, if it is the one that `id` says.
+fn identified(bytes: Bytes, id: &PdbId) -> Result<PDB<'static, Bytes>, PdbError> {
+    let mut pdb = PDB::open(bytes).map_err(unreadable)?;
+    let information = pdb.pdb_information().map_err(unreadable)?;
+    let (a, b, c, d) = information.guid.as_fields();
+    let guid = Guid::new(a, b, c, *d);
+    let debug = pdb.debug_information().map_err(unreadable)?;
+    let age = debug.age().unwrap_or(information.age);
+    match (guid, age) == (id.guid(), id.age()) {
+        true => Ok(pdb),
+        false => Err(PdbError::OtherBuild {
+            found: key(guid, age),
+            wanted: id.key(),
+        }),
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use etl::Guid;
 use symbols::write::{Function, WriteError, write_pdb};
-use symbols::{Pdb, PdbId};
+use symbols::{Pdb, PdbError, PdbId, symbols_named};
 use testdata::Rng;
 
 fn id() -> PdbId {
@@ -42,6 +42,21 @@ fn every_address_of_a_function_is_found() {
         assert_eq!(pdb.locate(0xFFF).unwrap(), None);
         assert_eq!(pdb.locate(rva).unwrap(), None);
     }
+}
+
+#[test]
+fn symbols_are_found_by_their_whole_names() {
+    let functions = [
+        function("KiGlobalTimer", 0x1000, 16),
+        function("Other", 0x1010, 16),
+    ];
+    let bytes = write_pdb(&id(), "made.obj", &functions).unwrap();
+    let asked = ["KiGlobalTimer", "KiGlobal", "Other", ""];
+    let found = symbols_named(Cursor::new(bytes.clone()), &id(), &asked).unwrap();
+    assert_eq!(found, [true, false, true, false]);
+    let older = PdbId::new("made.pdb", id().guid(), 6).unwrap();
+    let other = symbols_named(Cursor::new(bytes), &older, &asked);
+    assert!(matches!(other, Err(PdbError::OtherBuild { .. })));
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::event_rows::decoder_of;
 use crate::intervals::span_of;
 use crate::kept::{Kept, in_time_order};
 use crate::plan::{Plan, Wanted};
+use crate::recorded::Recorded;
 use crate::scheduling::Scheduling;
 use crate::schema::Rows;
 use crate::slices::Slices;
@@ -211,7 +212,8 @@ fn run<E: Send>(
             first.sampling_interval_ns,
         );
         let slices = Slices::new(trace, plan.events, decoder);
-        let streams = events(slices, captured, plan, &world, &progress, take)?;
+        let recorded = &first.recorded;
+        let streams = events(slices, captured, plan, (&world, recorded), &progress, take)?;
         first.tables.damage = Damage::default();
         for stream in streams {
             first.tables.damage.merge(stream.damage);
@@ -239,7 +241,7 @@ fn events<E: Send>(
     mut slices: Slices<'_>,
     mut captured: Packets,
     plan: Plan,
-    world: &World<'_>,
+    (world, recorded): (&World<'_>, &Recorded),
     progress: &(dyn Fn(u64) -> bool + Sync),
     take: &mut (dyn FnMut(Part) -> Result<(), E> + Send),
 ) -> Result<Vec<Stream>, StreamError<E>> {
@@ -254,7 +256,8 @@ fn events<E: Send>(
             slice.packets = Rows::merge(vec![packets, due]);
         }
         let begin_ns = slices.first_ns();
-        let scheduling = scheduling.get_or_insert_with(|| Scheduling::new(begin_ns));
+        let scheduling =
+            scheduling.get_or_insert_with(|| Scheduling::new(begin_ns, recorded.clone()));
         let (read, taken) = rayon::join(
             || slices.next(progress),
             || {
@@ -292,6 +295,7 @@ struct Pass {
     tables: Tables,
     stacks: StackIndex,
     files: FileTracker,
+    recorded: Recorded,
     /// Buffers in which the trace says what its events mean.
     metadata: Vec<BufferRef>,
     sampling_interval_ns: Option<i64>,
@@ -326,8 +330,11 @@ fn join(
     let freezes = kept(|s| &s.process_freezes);
     tables.process_freezes = ProcessFreezes::build(&freezes, span, &processes, unreadable);
     tables.system_config = SystemConfig::build(&kept(|s| &s.system_config), unreadable);
+    let spans_ns = streams.iter().map(|stream| stream.span_ns);
+    let spans_ns: Vec<_> = trace.streams().into_iter().zip(spans_ns).collect();
+    let recorded = Recorded::new(trace, &spans_ns);
     if wanted.has(Table::Cpus) {
-        tables.cpus = Cpus::build(trace, &kept(|s| &s.cpus), unreadable);
+        tables.cpus = Cpus::build(trace, &kept(|s| &s.cpus), &recorded, unreadable);
     }
     let intervals = streams.iter().filter_map(|s| s.sampling_interval);
     let sampling_interval_ns = intervals.min().map(|(_, interval)| interval);
@@ -339,6 +346,7 @@ fn join(
     }
     Pass {
         metadata,
+        recorded,
         tables,
         stacks,
         files,

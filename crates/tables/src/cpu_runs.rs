@@ -52,8 +52,9 @@ table! {
         since_last_ns: Nullable<i64> = "start_ns - previous_out_ns" wpa "Time Since Last (us)",
         /// 1, or 0 for a run of an idle thread: sums to the number of switches to threads.
         count_waits: Vec<u8> = "thread_id" wpa "Count:Waits",
-        /// Since the thread was switched out, switches on some CPU contradicted each other: it may
-        /// have run unseen, and `ready_ns` and `since_last_ns` may be too long.
+        /// Since the thread was switched out, switches on some CPU contradicted each other, or are
+        /// not in the trace (`recorded_from_ns` and `recorded_until_ns` in `cpus`): it may have run
+        /// unseen, and `ready_ns` and `since_last_ns` may be too long.
         ran_unseen: Vec<bool> = "CSwitch: NewThreadId and the CPU's next OldThreadId differ",
         /// Which thread ran on the CPU before.
         previous_thread_id: Nullable<u32> = "CSwitch: OldThreadId" wpa "Old Thread Id",

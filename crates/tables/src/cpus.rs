@@ -8,6 +8,7 @@ use events::kernel::{Processor, ProcessorGroups, ProcessorNumbers};
 use crate::Table;
 use crate::column::{Nullable, Text};
 use crate::kept::KeptEvent;
+use crate::recorded::Recorded;
 use crate::schema::table;
 use crate::unreadable::UnreadableEvents;
 
@@ -36,6 +37,12 @@ table! {
         vendor: Text = "Processors: VendorIdentifier",
         /// The trace has buffers of it, so it logged events.
         has_events: Vec<bool> = "CPU of buffers",
+        /// From when on all that it logged is in the trace: its first event, where the session was a
+        /// ring that overwrote older buffers. Unknown otherwise: from the begin.
+        recorded_from_ns: Nullable<i64> = "log-file header: LogFileMode; header time",
+        /// Until when all that it logged is in the trace: its last event, where the file was cut off or
+        /// its session never stopped. Unknown otherwise: to the end.
+        recorded_until_ns: Nullable<i64> = "log-file header: EndTime; header time",
     }
 }
 
@@ -46,7 +53,7 @@ pub(crate) const PROCESSOR_NUMBER: u16 = 0x0B1B;
 pub(crate) const PROCESSORS: u16 = 0x0B23;
 
 /// More processors than Windows can have.
-const MAX_CPUS: u32 = 2048;
+pub(crate) const MAX_CPUS: u32 = 2048;
 
 /// A processor as known so far.
 #[derive(Clone, Debug, Default)]
@@ -64,6 +71,7 @@ impl Cpus {
     pub(crate) fn build(
         trace: &Trace,
         events: &[KeptEvent<'_>],
+        recorded: &Recorded,
         unreadable: &mut UnreadableEvents,
     ) -> Cpus {
         let mut cpus: BTreeMap<u16, Cpu> = BTreeMap::new();
@@ -95,6 +103,8 @@ impl Cpus {
             rows.identifier.push(cpu.identifier.as_deref());
             rows.vendor.push(cpu.vendor.as_deref());
             rows.has_events.push(cpu.has_events);
+            rows.recorded_from_ns.push(recorded.begin_ns(index));
+            rows.recorded_until_ns.push(recorded.end_ns(index));
         }
         rows
     }

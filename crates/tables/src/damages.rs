@@ -21,7 +21,7 @@ table! {
         /// What it is: `events_lost`, `buffers_lost` (stated by a session),
         /// `buffer_marks_lost_events`, `buffer_marks_lost_buffers`, `loss_events` (of a real-time
         /// session), `missing_sequence_numbers`, `unfinished`, or a kind of fault: `clock_inversion`,
-        /// `truncated`, `decompress`, `not_a_buffer`, `unknown_record`, …
+        /// `truncated`, `ends_early`, `decompress`, `not_a_buffer`, `unknown_record`, …
         kind: Text = "what says so",
         /// How many events, buffers, numbers or faults.
         count: Nullable<u64> = "the header's count; number of such events or faults",

@@ -1,15 +1,18 @@
 //! `input`: keys, mouse and window messages.
 
-use etl::Event;
+use etl::{Event, le};
 
 use crate::column::{Named, Names, Nullable, Text};
 use crate::join::Join;
-use crate::provider_events::{MULTI_INPUT, WIN32K, fields, logged_by, number, signed, text};
+use crate::provider_events::{
+    LAGLAB_INPUT, MULTI_INPUT, WIN32K, fields, logged_by, number, signed, text,
+};
 use crate::schema::table;
 use crate::world::{ThreadFinder, World};
 
 table! {
-    /// One row per event of the user's input: what UIforETW's input provider heard, and what
+    /// One row per event of the user's input: what the input provider of UIforETW or of `laglab
+    /// record input` heard, which tells which key it was only if that was asked for, and what
     /// Windows' window manager (Win32k) did with devices and messages.
     Input, InputView = "input" sorted by time_ns {
         /// When it was logged.
@@ -21,9 +24,9 @@ table! {
         /// `pointer_motion_start`, `pointer_motion_stop`, `inject_mouse_start`,
         /// `inject_mouse_stop`, `message_queued`, `message_retrieved`, `dispatch_start`,
         /// `dispatch_stop`.
-        kind: Names<InputKind> = "Multi-Input 400-404; Win32k 63, 72, 73, 79-82, 88, 92, 93",
+        kind: Names<InputKind> = "Multi-Input 400-404; Laglab-Input 1; Win32k 63, 72, 73, 79-82, 88, 92, 93",
         /// Virtual key code.
-        key_code: Nullable<u32> = "Multi-Input KeyDown: Virtual key code",
+        key_code: Nullable<u32> = "Multi-Input KeyDown: Virtual key code; Laglab-Input KeyDown: VirtualKey",
         /// Name of the key.
         key: Text = "Multi-Input KeyDown: Key name",
         /// How often the key repeated.
@@ -137,6 +140,9 @@ impl Input {
     /// Adds a row; `None` if the payload is unreadable.
     pub(crate) fn push(&mut self, event: &Event<'_>) -> Option<()> {
         let id = event.descriptor()?.id;
+        if event.guid() == Some(LAGLAB_INPUT) {
+            return self.push_key(event);
+        }
         let kind = InputKind::of_id(id)?;
         let provider = if id >= 400 { MULTI_INPUT } else { WIN32K };
         let fields = fields(provider, event)?;
@@ -155,6 +161,29 @@ impl Input {
             .push(signed(&fields, "y").or_else(|| signed(&fields, "Y")));
         self.device_type.push(signed(&fields, "DeviceType"));
         self.message.push(number(&fields, "message"));
+        self.thread_id.push(thread_id);
+        self.process_id.push(process_id);
+        Some(())
+    }
+}
+
+impl Input {
+    /// Adds a key that `laglab record input` logged: its code, which is 0 where it is not told.
+    fn push_key(&mut self, event: &Event<'_>) -> Option<()> {
+        let code = le::u32(event.payload(), 0)?;
+        let (thread_id, process_id) = logged_by(event);
+        self.time_ns.push(event.time_ns());
+        self.cpu.push(event.cpu());
+        self.kind.0.push(InputKind::KeyDown);
+        self.key_code.push(Some(code).filter(|code| *code != 0));
+        self.key.push(None);
+        self.repeats.push(None);
+        self.button.push(None);
+        self.wheel_delta.push(None);
+        self.x.push(None);
+        self.y.push(None);
+        self.device_type.push(None);
+        self.message.push(None);
         self.thread_id.push(thread_id);
         self.process_id.push(process_id);
         Some(())

@@ -63,6 +63,7 @@ mod process_freezes;
 mod processes;
 mod provider_events;
 mod ready_threads;
+mod recorded;
 mod reference;
 mod run;
 mod samples;

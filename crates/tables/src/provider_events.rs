@@ -17,6 +17,8 @@ pub(crate) const PKTMON: Guid = guid(0x4d4f80d9_c8bd_4d73_bb5b_19c90402c5ac);
 pub(crate) const MULTI_MAIN: Guid = guid(0x231cf54b_22a0_49e4_a59a_47052a30ffed);
 pub(crate) const MULTI_WORKER: Guid = guid(0xe9c3da11_e2a5_48fd_9cd3_17e7c764d303);
 pub(crate) const MULTI_INPUT: Guid = guid(0x70e2503b_c6f3_4780_b323_bd8ed0c61bf8);
+/// `laglab record input`'s, made of its name as TraceLogging does.
+pub(crate) const LAGLAB_INPUT: Guid = guid(0xcc034ed5_a9f4_5c52_dfab_c2b323286686);
 
 /// A GUID from its digits in the order in which they are written.
 const fn guid(digits: u128) -> Guid {
@@ -36,6 +38,7 @@ pub(crate) fn table_of(provider: Guid, id: u16) -> Option<Table> {
     Some(match (provider, id) {
         (WIN32K, 26 | 258 | 259) => Table::Focus,
         (WIN32K, 63 | 72 | 73 | 79..=82 | 88 | 92 | 93) | (MULTI_INPUT, 400..=404) => Table::Input,
+        (LAGLAB_INPUT, 1) => Table::Input,
         (KERNEL_PROCESS, 11 | 12) => Table::ProcessFreezes,
         (KERNEL_PROCESS, 7..=10) => Table::Priorities,
         (KERNEL_NETWORK, id) if is_network(id) => Table::Network,

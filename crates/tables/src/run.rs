@@ -68,7 +68,8 @@ pub(crate) struct Run {
     pub(crate) ready: Option<Ready>,
     /// How it ended; unknown if it was under way when the trace ended.
     pub(crate) after: Option<SwitchOut>,
-    /// Whether switches contradicted each other while the thread was off its CPU.
+    /// Whether switches contradicted each other while the thread was off its CPU, or some CPU's are
+    /// not in the trace.
     pub(crate) ran_unseen: bool,
 }
 

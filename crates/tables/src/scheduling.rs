@@ -1,7 +1,10 @@
 //! Context switches and ready events, in the order of time over all CPUs, become runs.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
+use crate::recorded::Recorded;
 use crate::run::{Ready, Run, SwitchIn, SwitchOut};
 use crate::schema::Rows;
 use crate::stack_index::StackCursor;
@@ -12,7 +15,7 @@ use crate::{ContextSwitches, CpuRuns, ReadyThreads};
 const RUNS_AT_ONCE: usize = 64;
 
 /// The scheduler's state at the end of a slice of time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Scheduling {
     /// By number; those that have switched.
     cpus: Vec<Option<Running>>,
@@ -26,6 +29,9 @@ pub(crate) struct Scheduling {
     contradictions: Vec<i64>,
     /// Where runs begin whose switch-in is not in the trace.
     begin_ns: i64,
+    recorded: Recorded,
+    /// From when and until when the trace has all processors' switches.
+    complete: Range<i64>,
 }
 
 /// The run under way on a CPU.
@@ -48,11 +54,19 @@ struct Thread {
 }
 
 impl Scheduling {
-    /// Runs that were under way when recording began are taken to begin at `begin_ns`.
-    pub(crate) fn new(begin_ns: i64) -> Scheduling {
+    /// Runs that were under way when recording began are taken to begin at `begin_ns`, or when the
+    /// trace's record of their CPU does.
+    pub(crate) fn new(begin_ns: i64, recorded: Recorded) -> Scheduling {
         Scheduling {
+            cpus: Vec::new(),
+            indices: FxHashMap::default(),
+            threads: Vec::new(),
+            stacks: StackCursor::default(),
+            ended: Vec::new(),
+            contradictions: Vec::new(),
             begin_ns,
-            ..Scheduling::default()
+            complete: recorded.of_all(),
+            recorded,
         }
     }
 
@@ -100,7 +114,8 @@ impl Scheduling {
                 && let Some(switch_in) = running.switch_in
             {
                 let whose = (switch_in.thread_id, switch_in.thread);
-                let end_ns = end_ns.max(running.start_ns);
+                let until_ns = self.recorded.end_ns(cpu).unwrap_or(end_ns);
+                let end_ns = end_ns.min(until_ns).max(running.start_ns);
                 self.run(cpu, running, whose, end_ns, None, world);
             }
         }
@@ -179,9 +194,12 @@ impl Scheduling {
         if self.cpus.len() <= usize::from(cpu) {
             self.cpus.resize(usize::from(cpu) + 1, None);
         }
-        let running = self.cpus[usize::from(cpu)].unwrap_or(Running {
-            start_ns: self.begin_ns.min(time_ns),
-            switch_in: None,
+        let running = self.cpus[usize::from(cpu)].unwrap_or_else(|| {
+            let from_ns = self.recorded.begin_ns(cpu).unwrap_or(self.begin_ns);
+            Running {
+                start_ns: self.begin_ns.max(from_ns).min(time_ns),
+                switch_in: None,
+            }
         });
         let planned = running.switch_in.map(|s| (s.thread_id, s.thread));
         let old_index = match planned {
@@ -259,17 +277,21 @@ impl Scheduling {
             after,
             ran_unseen: false,
         };
-        run.ran_unseen = self.is_contradicted(&run);
+        run.ran_unseen = self.may_have_run(&run);
         self.ended.push(run);
         ids
     }
 
-    /// Whether switches contradicted each other while the thread was off its CPU.
-    fn is_contradicted(&self, run: &Run) -> bool {
+    /// Whether switches contradicted each other while the thread was off its CPU, or some CPU's are
+    /// not in the trace.
+    fn may_have_run(&self, run: &Run) -> bool {
         let before = run.before.map(|out| out.time_ns);
         let Some(from) = before.or_else(|| run.since()) else {
             return false;
         };
+        if from < self.complete.start || self.complete.end < run.start_ns {
+            return true;
+        }
         let after = self.contradictions.partition_point(|at| *at <= from);
         let found = self.contradictions.get(after);
         found.is_some_and(|at| *at <= run.start_ns)

@@ -12,6 +12,7 @@ const KERNEL_PROCESS: &str = "22fb2cd6-0e7b-422b-a0c7-2fad1fd0e716";
 const KERNEL_POWER: &str = "331c3b3a-2005-44c2-ac5e-77220c37d6b4";
 const MULTI_MAIN: &str = "231cf54b-22a0-49e4-a59a-47052a30ffed";
 const MULTI_INPUT: &str = "70e2503b-c6f3-4780-b323-bd8ed0c61bf8";
+const LAGLAB_INPUT: &str = "cc034ed5-a9f4-5c52-dfab-c2b323286686";
 
 /// Writes a trace of two CPUs that starts at 0 and ends at 1 ms; one tick is 100 ns.
 struct Log(Writer<Cursor<Vec<u8>>>);
@@ -136,6 +137,21 @@ fn timer_requests_of_all_versions() {
         requests.ignored.iter().collect::<Vec<_>>(),
         [None, None, Some(true), None]
     );
+}
+
+#[test]
+fn keys_of_laglab_itself_have_a_code_only_if_it_was_asked_for() {
+    let mut log = Log::new();
+    log.event(0, 1000, LAGLAB_INPUT, 1, 0, &words(&[0]));
+    log.event(0, 2000, LAGLAB_INPUT, 1, 0, &words(&[162]));
+    // A window that comes to the front is no input.
+    log.event(0, 3000, LAGLAB_INPUT, 2, 0, &words(&[4]));
+    let input = log.tables(&[Table::Input]).input.remove(0);
+    assert_eq!(input.time_ns, [100_000, 200_000]);
+    let kinds: Vec<_> = input.kind.0.iter().map(|kind| kind.name()).collect();
+    assert_eq!(kinds, ["key_down"; 2]);
+    let codes: Vec<_> = input.key_code.iter().collect();
+    assert_eq!(codes, [None, Some(162)]);
 }
 
 #[test]

@@ -29,6 +29,20 @@ pub fn json(relative: &str) -> Value {
     serde_json::from_slice(&bytes(relative)).expect("test data is valid JSON")
 }
 
+/// A JSON file of the fact sheets below `../shared/reference`, beside the repository.
+///
+/// # Panics
+/// If it is missing: tests must not pass for want of data.
+pub fn reference_json(name: &str) -> Value {
+    let sheets = PathBuf::from(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../shared/reference"
+    ));
+    let bytes = std::fs::read(sheets.join(name));
+    let bytes = bytes.unwrap_or_else(|error| panic!("../shared/reference/{name}: {error}"));
+    serde_json::from_slice(&bytes).expect("a fact sheet is valid JSON")
+}
+
 /// The ground truth of every real trace: its file below `../shared/data` and its `truth` object.
 pub fn traces() -> Vec<(String, Value)> {
     let Value::Array(files) = json("etl/truth.json") else {

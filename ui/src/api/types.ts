@@ -55,6 +55,8 @@ export interface Table {
   interval: { start: string; end: string } | null;
   columns: Column[];
   stacks: string[];
+  /** When its last row was. */
+  last_ns?: number | null;
 }
 
 /** What rows must be, by one column; where it says several things, all must hold. */
@@ -130,6 +132,8 @@ export interface Timeline {
   series: Series[];
   rest: { count: number; total: number | null; values: (number | null)[] } | null;
   unit: string;
+  /** Values are stretches of time, spread over the buckets that they cover. */
+  spread: boolean;
   sql: string | null;
 }
 
@@ -143,7 +147,6 @@ export interface PivotRequest {
   sort: { by: string; descending: boolean } | null;
   offset: number;
   first: number;
-  search: string | null;
 }
 
 /** A cell right of the bar: a number, a text, or how many different values a key has. */

@@ -50,7 +50,7 @@ describe("a chosen rectangle", () => {
 
 describe("colours of counts", () => {
   test("grow with the logarithm, and one of many is seen", () => {
-    expect([0, 1, 10, 100].map((count) => strength(count, 100))).toEqual([0, 0.12, 0.12 + 0.88 / 2, 1]);
+    expect([0, 1, 10, 100].map((count) => strength(count, 100))).toEqual([0, 0.42, 0.42 + 0.58 / 2, 1]);
     expect(strength(1, 1)).toBe(1);
     expect(most([[0, 3], [7, 1]])).toBe(7);
     expect(most([])).toBe(0);

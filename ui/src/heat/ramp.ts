@@ -2,10 +2,13 @@
 
 import { mixed, type Rgb } from "../canvas/theme";
 
-/** From 0 for none to 1 for the most, by the logarithm: one of many is to be seen, too. */
+/** Of a single one: the longest waits are single ones, and must not be lost on the ground. */
+export const LEAST = 0.42;
+
+/** From 0 for none to 1 for the most, by the logarithm. */
 export function strength(count: number, most: number): number {
   if (count <= 0) return 0;
-  return most <= 1 ? 1 : 0.12 + 0.88 * (Math.log(count) / Math.log(most));
+  return most <= 1 ? 1 : LEAST + (1 - LEAST) * (Math.log(count) / Math.log(most));
 }
 
 /** So many colours from the weakest to the strongest. */

@@ -29,6 +29,9 @@ export interface CpuLane {
   cpu: number;
   runs: Runs;
   interrupts: Interrupts;
+  /** From when and until when the trace holds what it did, where that is not all the time. */
+  recorded_from_ns?: number | null;
+  recorded_until_ns?: number | null;
 }
 
 /** A thread was made ready, and then ran. */

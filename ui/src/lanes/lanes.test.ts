@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { LanesAnswer, Wake } from "./answer";
+import { gapsOf } from "./gaps";
 import { beside, described, hitAt, kindOf, wakeOf } from "./hit";
 import { laneAt, laneLayout } from "./layout";
+import { shares } from "./shares";
 import { wakesToDraw } from "./wakes";
 
 const none = { start: [], end: [], kind: [], image: [], busy: [] };
@@ -75,6 +77,24 @@ describe("what is hit", () => {
     expect(described(answer, hitAt(answer, 0, 151, 0, true)!).title).toBe("timer DPC of tcpip.sys");
     expect(kindOf("constructor")).toBe("constructor");
   });
+});
+
+test("the legend has who ran how long within the range, and interrupts by kind", () => {
+  // Until 500 the second run had 200 of its 600.
+  const { processes, kinds } = shares(answer, [0, 500]);
+  expect(processes.map(({ label, ns }) => [label, ns])).toEqual([["unknown", 200], ["a.exe (4)", 100]]);
+  expect(kinds).toEqual([{ label: "timer DPC", color: "var(--dpc-timer)", ns: 2 }]);
+  // A column has the process that ran longest in it: of others it says nothing.
+  expect(shares({ ...answer, exact: false }, [0, 500]).processes.map(({ ns }) => ns)).toEqual([null, null]);
+  expect(shares(answer, [950, 1000])).toEqual({ processes: [], kinds: [] });
+});
+
+test("what a trace does not hold of a CPU is before and after its record", () => {
+  const [lane] = answer.cpus;
+  expect(gapsOf(lane!, [0, 1000])).toEqual([]);
+  expect(gapsOf({ ...lane!, recorded_from_ns: 100, recorded_until_ns: 900 }, [0, 1000])).toEqual([[0, 100], [900, 1000]]);
+  expect(gapsOf({ ...lane!, recorded_from_ns: null, recorded_until_ns: 900 }, [950, 1000])).toEqual([[950, 1000]]);
+  expect(gapsOf({ ...lane!, recorded_until_ns: 900 }, [0, 900])).toEqual([]);
 });
 
 describe("wakes", () => {

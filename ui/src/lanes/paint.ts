@@ -7,9 +7,10 @@ import { firstAfter, upTo } from "../canvas/order";
 import { fitting, font } from "../canvas/surface";
 import { paintSelection, timeAxis } from "../canvas/time_axis";
 import { colour, css, inkOn, mixed, rgb } from "../canvas/theme";
-import { paletteColor } from "../colour";
+import { paletteColor, valueColor } from "../colour";
 import { label, type CpuLane, type LanesAnswer, type Wake } from "./answer";
 import { bars, type Bar } from "./columns";
+import { gapsOf } from "./gaps";
 import type { Hit } from "./hit";
 import type { LaneLayout } from "./layout";
 import { fill, pixel, type Pixels } from "./pixels";
@@ -40,6 +41,7 @@ export function paintLanes(ctx: CanvasRenderingContext2D, width: number, picture
   ctx.beginPath();
   ctx.rect(axis.from, 0, axis.to - axis.from, layout.lanes);
   ctx.clip();
+  unrecorded(ctx, picture);
   arrows(ctx, picture);
   marks(ctx, picture);
   ctx.restore();
@@ -83,7 +85,7 @@ function fillsOf({ answer, isolated }: LanesPicture): Fills {
     let fill = made.get(process);
     if (!fill) {
       const name = label(answer.labels.process, process);
-      const full = rgb(process === null ? "var(--unknown)" : paletteColor(name));
+      const full = rgb(process === null ? "var(--unknown)" : valueColor("process", name));
       const dimmed = isolated !== null && isolated !== name;
       const shown = dimmed ? mixed(full, panel, 0.82) : full;
       fill = { fill: pixel(shown), ink: dimmed ? colour("var(--muted)") : inkOn(shown), name };
@@ -117,14 +119,21 @@ function runs(pixels: Pixels, { answer, layout, axis }: LanesPicture, cpu: CpuLa
   });
 }
 
+/** Steps of paleness of what fills less than a pixel of its column. */
+const PALE = 8;
+
 function interrupts(pixels: Pixels, { layout, axis }: LanesPicture, cpu: CpuLane, top: number, ratio: number, kinds: Map<string, number>): void {
   const bottom = Math.round((top + layout.strip) * ratio);
   const { kind } = cpu.interrupts;
+  const ground = rgb("var(--panel)");
   seen(axis, ratio, cpu.interrupts, ({ left, right, share, place }) => {
-    let colour = kinds.get(kind[place]);
-    if (colour === undefined) kinds.set(kind[place], (colour = pixel(rgb(paletteColor(kind[place])))));
-    const high = Math.max(Math.round(layout.strip * share * ratio), Math.round(ratio));
-    fill(pixels, colour, left, right, bottom - high, bottom);
+    const exact = layout.strip * share * ratio;
+    // A line all along would look as if there was no time without them: the less they took, the paler.
+    const strength = Math.max(Math.ceil(Math.min(exact / ratio, 1) * PALE), 1);
+    const name = `${kind[place]} ${strength}`;
+    let colour = kinds.get(name);
+    if (colour === undefined) kinds.set(name, (colour = pixel(mixed(ground, rgb(paletteColor(kind[place]!)), strength / PALE))));
+    fill(pixels, colour, left, right, bottom - Math.max(Math.round(exact), Math.round(ratio)), bottom);
   });
 }
 
@@ -149,6 +158,17 @@ function outline(ctx: CanvasRenderingContext2D, axis: Axis, hit: Hit, top: numbe
   ctx.strokeStyle = colour("var(--fg)");
   ctx.lineWidth = 1.5;
   ctx.strokeRect(left - 0.5, top + 0.5, Math.max(across(axis, hit.end_ns) - left, 1) + 1, height - 1);
+}
+
+/** Where nothing is known of a CPU: it may have been busy. */
+function unrecorded(ctx: CanvasRenderingContext2D, { answer, axis, layout }: LanesPicture): void {
+  ctx.fillStyle = css(rgb("var(--muted)"), 0.3);
+  answer.cpus.forEach((lane, place) => {
+    for (const [from, to] of gapsOf(lane, axis.range)) {
+      const left = across(axis, from);
+      ctx.fillRect(left, place * layout.pitch, Math.max(across(axis, to) - left, 1), layout.pitch - 1);
+    }
+  });
 }
 
 /** Down or up from whoever made it ready, then along the time it was ready, to where it ran. */

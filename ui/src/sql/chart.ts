@@ -53,6 +53,17 @@ function number(cell: unknown): number | null {
   return Number.isFinite(value) ? value : null;
 }
 
+/**
+ * The longest step from row to row over which a line is drawn. Where nearly all steps are the same, as of
+ * slices of time, a longer one leaves rows out: nothing is known there. Rows at any other times are joined.
+ */
+export function longestStep(x: readonly number[]): number {
+  const steps = x.slice(1).map((value, place) => value - x[place]!);
+  const usual = steps.toSorted((one, other) => one - other)[Math.floor(steps.length / 2)] ?? 0;
+  const same = steps.filter((step) => Math.abs(step - usual) <= usual * 0.01).length;
+  return steps.length >= 4 && same >= 0.7 * steps.length ? usual * 1.5 : Infinity;
+}
+
 /** Which series are shown at first: those of the same unit as the first. */
 export function firstShown(series: ChartSeries[]): boolean[] {
   return series.map(({ unit }) => unit === series[0].unit);

@@ -3,8 +3,8 @@
 import { across, ticks, type Axis } from "../canvas/axis";
 import { font } from "../canvas/surface";
 import { colour, css, rgb } from "../canvas/theme";
-import { measured, moment } from "../format";
-import { extent, valueSteps, type ChartSeries } from "./chart";
+import { measured, moment, short } from "../format";
+import { extent, longestStep, valueSteps, type ChartSeries } from "./chart";
 
 export interface LinesPicture {
   axis: Axis;
@@ -34,7 +34,7 @@ export function paintLines(ctx: CanvasRenderingContext2D, width: number, height:
     ctx.fillRect(axis.from, y, axis.to - axis.from, 1);
     ctx.fillStyle = colour("var(--muted)");
     ctx.textAlign = "right";
-    ctx.fillText(asUnit(value, unit, high - low), axis.from - 6, y);
+    ctx.fillText(unit === "" ? short(value) : asUnit(value, unit, high - low), axis.from - 6, y);
   }
   ctx.textAlign = "center";
   const below = ticks(axis.range, (axis.to - axis.from) / 100);
@@ -48,6 +48,8 @@ export function paintLines(ctx: CanvasRenderingContext2D, width: number, height:
     if (left + half <= width) ctx.fillText(text, left, bottom + 13);
   }
   ctx.textAlign = "left";
+  const step = longestStep(x);
+  const follows = (at: number) => x[at]! - x[at - 1]! <= step;
   series.forEach(({ values }, place) => {
     if (!shown[place]) return;
     ctx.strokeStyle = ctx.fillStyle = colour(colours[place]);
@@ -56,13 +58,14 @@ export function paintLines(ctx: CanvasRenderingContext2D, width: number, height:
     ctx.beginPath();
     let drawing = false;
     values.forEach((value, at) => {
-      // What is not known is a gap.
+      // What is not known is a gap, and so is a time without a row.
+      if (!follows(at)) drawing = false;
       if (value === null) {
         drawing = false;
         return;
       }
       const [left, y] = [across(axis, x[at]), heightOf(value)];
-      const isAlone = !drawing && (values[at + 1] ?? null) === null;
+      const isAlone = !drawing && ((values[at + 1] ?? null) === null || !follows(at + 1));
       if (isAlone) ctx.fillRect(left - 1.5, y - 1.5, 3, 3);
       if (drawing) ctx.lineTo(left, y);
       else ctx.moveTo(left, y);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Catalogue, SqlAnswer } from "./answer";
-import { chartOf, extent, firstShown, valueSteps } from "./chart";
+import { chartOf, extent, firstShown, longestStep, valueSteps } from "./chart";
 import { complete } from "./completion";
 import { errorPlace } from "./error_place";
 import { sourcesOf } from "./statement";
@@ -134,4 +134,11 @@ test("of a long table the rows around what is seen are made", () => {
   expect(windowOf(1000, 20, 2000, 200, 10)).toEqual({ from: 90, to: 120 });
   expect(windowOf(5, 20, 0, 200)).toEqual({ from: 0, to: 5 });
   expect(windowOf(5, 20, 90_000, 200)).toEqual({ from: 5, to: 5 });
+});
+
+test("a line ends where rows of a regular time are left out, and joins rows of any times", () => {
+  const slices = [0, 1, 2, 3, 16, 17, 18];
+  expect(slices.slice(1).map((value, place) => value - slices[place]! <= longestStep(slices))).toEqual([true, true, true, false, true, true]);
+  expect(longestStep([0, 1, 7, 8, 30, 90])).toBe(Infinity);
+  expect(longestStep([0, 5])).toBe(Infinity);
 });

@@ -27,7 +27,7 @@ export interface Lines {
 }
 
 /** Tables whose rows keep a processor: their time is a share of the processors'. */
-const OF_CPUS = new Set(["cpu_runs", "interrupts", "samples"]);
+export const OF_CPUS = new Set(["cpu_runs", "interrupts", "samples"]);
 /** Measures that are such time. */
 const CPU_TIME = new Set(["time", "cpu_ns", "weight_ns", "exclusive_ns", "duration_ns"]);
 
@@ -52,10 +52,10 @@ export function linesOf(answer: Timeline, table: Table | undefined, graph: Graph
     scale = (value, place) => value / (bucketLength(answer, place) * among);
     shown = "share";
     told = among > 1 ? `% of ${among} CPUs` : "% of a CPU";
-  } else if (measure === "time" && sums) {
+  } else if (answer.spread) {
     scale = (value, place) => value / bucketLength(answer, place);
     shown = "";
-    told = "at once";
+    told = measure === "time" ? "at once" : `${told}: how many at once`;
   } else if (measure === "rows") {
     told = "rows";
   }
@@ -81,16 +81,5 @@ export function linesOf(answer: Timeline, table: Table | undefined, graph: Graph
     const label = `${count} ${count === 1 ? "other" : "others"}`;
     lines.push({ id: "rest", label, color: "var(--other)", values: scaled(values), total: total ?? null });
   }
-  return { lines: distinct(lines), unit: shown, told, totalUnit: measure === "rows" ? "" : unit };
-}
-
-/** Of lines of one colour all but the first get a shade of it, so that neighbours can be told apart. */
-function distinct(lines: Line[]): Line[] {
-  const seen = new Map<string, number>();
-  return lines.map((line) => {
-    const before = seen.get(line.color) ?? 0;
-    seen.set(line.color, before + 1);
-    if (before === 0 || !line.color.startsWith("var(--series")) return line;
-    return { ...line, color: `color-mix(in srgb, ${line.color} ${before % 2 ? 55 : 75}%, ${before % 2 ? "black" : "white"})` };
-  });
+  return { lines, unit: shown, told, totalUnit: measure === "rows" ? "" : unit };
 }

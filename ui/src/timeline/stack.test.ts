@@ -28,6 +28,7 @@ const answer: Timeline = {
   series: [{ id: 1, label: "a.exe (4)", total: 30, values: [10, 20, 5] }],
   rest: { count: 2, total: 4, values: [4, 0, 0] },
   unit: "ns",
+  spread: true,
   sql: null,
 };
 const cpuRuns = { name: "cpu_runs", columns: [] as Table["columns"] } as Table;
@@ -47,14 +48,21 @@ test("of one CPU where each has its line", () => {
 test("other time is how many at once, other measures stay as they are", () => {
   expect(linesOf(answer, { ...cpuRuns, name: "disk_io" }, { kind: "timeline", measure: "time" }, 2).lines[0]!.values).toEqual([1, 2, 1]);
   const ready = linesOf(answer, cpuRuns, { kind: "timeline", measure: "ready_ns" }, 2);
-  expect(ready.lines[0]!.values).toEqual([10, 20, 5]);
-  expect(ready.told).toBe("ready_ns per 10 ns");
+  expect(ready.lines[0]!.values).toEqual([1, 2, 1]);
+  expect(ready.told).toBe("ready_ns: how many at once");
+  const queued = linesOf({ ...answer, spread: false }, cpuRuns, { kind: "timeline", measure: "queue_ns" }, 2);
+  expect(queued.lines[0]!.values).toEqual([10, 20, 5]);
+  expect(queued.told).toBe("queue_ns per 10 ns");
 });
 
-test("lines of one colour differ in shade", () => {
+test("a series keeps its colour when another comes before it", () => {
   const [series] = answer.series;
-  const twice = { ...answer, rest: null, series: [series!, { ...series!, id: 2, label: "a.exe (8)" }] };
-  const [one, other] = linesOf(twice, cpuRuns, { kind: "timeline", measure: "time", by: "process" }, 2).lines;
-  expect(one!.color).not.toBe(other!.color);
-  expect(other!.color).toContain(one!.color);
+  const other = { ...series!, id: 2, label: "a.exe (8)" };
+  const colours = (...series: Timeline["series"]) => {
+    const { lines } = linesOf({ ...answer, rest: null, series }, cpuRuns, { kind: "timeline", measure: "time", by: "process" }, 2);
+    return new Map(lines.map(({ id, color }) => [id, color]));
+  };
+  const before = colours(series!, other);
+  expect(before.get(1)).not.toBe(before.get(2));
+  expect(colours(other, series!)).toEqual(new Map([...before].reverse()));
 });

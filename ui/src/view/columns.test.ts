@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Column, Table, View } from "../api/types";
-import { BAR, added, keysOf, moved, parts, pathFilter, regrouped, unitOf, valuesOf, without } from "./columns";
+import { BAR, added, keysOf, moved, parts, pathFilter, plainView, regrouped, unitOf, valuesOf, without } from "./columns";
 
 const column = (name: string, kind: Column["kind"], unit = ""): Column => ({ name, title: name, about: "", kind, unit, numeric_key: false });
 const table: Table = {
@@ -75,4 +75,9 @@ test("names and aggregates", () => {
     { column: "process", in: [3] },
     { column: "cpu", in: [null] },
   ]);
+});
+
+test("a table nobody has chosen columns of tells how long its rows last in view, if they do", () => {
+  expect(plainView(table)).toMatchObject({ columns: ["process", BAR, "rows", "time:sum", "cpu_ns:sum", "ready_ns:sum"], graph: { measure: "time", by: "process" } });
+  expect(plainView({ ...table, interval: null })).toMatchObject({ columns: ["process", BAR, "rows", "cpu_ns:sum", "ready_ns:sum"], graph: { measure: "cpu_ns" } });
 });

@@ -18,8 +18,8 @@ const TITLES: Record<Aggregate, string> = {
   sum: "sum",
   count: "count",
   mean: "mean",
-  min: "least",
-  max: "most",
+  min: "min",
+  max: "max",
   p50: "median",
   p90: "90 %",
   p95: "95 %",
@@ -138,17 +138,18 @@ export function firstForm(column: Column): string {
   return `${column.name}:${column.kind === "time" ? "min" : "sum"}`;
 }
 
-/** The view of a table nobody has chosen columns of. */
+/** The view of a table nobody has chosen columns of. Of rows that last it tells how long within what is seen. */
 export function plainView(table: Table): View {
   const keys = table.columns.filter((column) => column.kind === "key").slice(0, 1);
-  const measures = table.columns.filter((column) => column.kind === "measure").slice(0, 3);
-  const measure = measures.find((column) => column.unit === "ns" || column.unit === "bytes");
+  const measures = table.columns.filter((column) => column.kind === "measure" && column.name !== "time");
+  const lasting = table.interval === null ? [] : ["time"];
+  const measure = measures.find((column) => column.unit === "ns" || column.unit === "bytes")?.name;
   return {
     table: table.name,
-    columns: [...keys.map((key) => key.name), BAR, "rows", ...measures.map((column) => `${column.name}:sum`)],
+    columns: [...keys.map((key) => key.name), BAR, "rows", ...[...lasting, ...measures.map(({ name }) => name)].slice(0, 3).map((name) => `${name}:sum`)],
     graph: {
       kind: "timeline",
-      measure: measure?.name ?? "rows",
+      measure: lasting[0] ?? measure ?? "rows",
       by: keys[0]?.name ?? null,
       as: "stacked",
     },

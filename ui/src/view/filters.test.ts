@@ -21,7 +21,10 @@ test("only filters by columns that a table has apply", () => {
   expect(applicable([{ column: "cpu", is: ["1"] }], undefined)).toEqual([]);
 });
 
-test("in words", () => {
-  expect(told({ column: "ready_ns", from: 1_000_000, to: 2_500_000_000 }, "ns")).toBe("ready_ns ≥ 1 ms, ready_ns < 2.5 s");
+test("in the words that head columns", () => {
+  const ready = { name: "ready_ns", title: "Ready (us)", about: "", kind: "measure", unit: "ns", numeric_key: false } as const;
+  expect(told({ column: "ready_ns", from: 1_000_000, to: 2_500_000_000 }, ready)).toBe("Ready ≥ 1 ms, Ready < 2.5 s");
+  const thread = { name: "thread_id", title: "New Thread Id", about: "", kind: "key", unit: "", numeric_key: true } as const;
+  expect(told({ column: "thread_id", not_in: [0] }, thread)).toBe("New Thread Id: not 0");
   expect(told({ column: "cpu", is: ["0", "2", "4", "6", "8"] })).toBe("cpu: 0, 2, 4, 6, … (5)");
 });

@@ -1,7 +1,8 @@
 // Filters: what they leave, in words, and how they join.
 
-import type { Filter, Id, Table } from "../api/types";
+import type { Column, Filter, Id, Table } from "../api/types";
 import { measured } from "../format";
+import { titled } from "./columns";
 
 /** Those filters that a table can follow: those by columns it has. */
 export function applicable(filters: readonly Filter[], table: Table | undefined): Filter[] {
@@ -25,17 +26,18 @@ function listed(names: readonly string[]): string {
 const idNames = (ids: readonly Id[], numeric: boolean) =>
   ids.map((id) => (id === null ? "unknown" : numeric ? String(id) : `no. ${id}`));
 
-/** What a filter leaves, for people; `numeric` if the column's ids are its values. */
-export function told(filter: Filter, unit = "", numeric = false): string {
+/** What a filter leaves, for people, in the words that head its column. */
+export function told(filter: Filter, about?: Column): string {
   const { column, from, to } = filter;
+  const [name, unit, numeric] = [about ? titled(about) : column, about?.unit ?? "", about?.numeric_key ?? false];
   const says: string[] = [];
-  if (filter.is) says.push(`${column}: ${listed(filter.is)}`);
-  if (filter.is_not) says.push(`${column}: not ${listed(filter.is_not)}`);
-  if (filter.in) says.push(`${column}: ${listed(idNames(filter.in, numeric))}`);
-  if (filter.not_in) says.push(`${column}: not ${listed(idNames(filter.not_in, numeric))}`);
-  if (filter.contains !== undefined) says.push(`${column} contains “${filter.contains}”`);
-  if (from !== undefined && from !== null) says.push(`${column} ≥ ${measured(from, unit)}`);
-  if (to !== undefined && to !== null) says.push(`${column} < ${measured(to, unit)}`);
+  if (filter.is) says.push(`${name}: ${listed(filter.is)}`);
+  if (filter.is_not) says.push(`${name}: not ${listed(filter.is_not)}`);
+  if (filter.in) says.push(`${name}: ${listed(idNames(filter.in, numeric))}`);
+  if (filter.not_in) says.push(`${name}: not ${listed(idNames(filter.not_in, numeric))}`);
+  if (filter.contains !== undefined) says.push(`${name} contains “${filter.contains}”`);
+  if (from !== undefined && from !== null) says.push(`${name} ≥ ${measured(from, unit)}`);
+  if (to !== undefined && to !== null) says.push(`${name} < ${measured(to, unit)}`);
   return says.join(", ");
 }
 

@@ -11,6 +11,7 @@ const screen: Screen = {
   tabs: [
     {
       name: "Flood – 日本",
+      finding: { trace: 2, place: 1 },
       panels: [
         {
           view: {
@@ -29,7 +30,7 @@ const screen: Screen = {
       ],
     },
   ],
-  finding: 1,
+  chart: true,
   wait: { trace: 0, thread_row: 5, thread_id: null, at_ns: 30_400_000_000 },
   query: "SELECT '<b>' FROM cpu_runs",
 };

@@ -23,10 +23,18 @@ export interface Panel {
   inverted?: boolean;
 }
 
+/** A finding: of which trace, and its place among that trace's. */
+export interface FindingAt {
+  trace: number;
+  place: number;
+}
+
 /** Graphs that are looked at together. */
 export interface Tab {
   name: string;
   panels: Panel[];
+  /** The finding whose evidence they show. */
+  finding?: FindingAt;
 }
 
 /** One wait, explained. */
@@ -47,10 +55,10 @@ export interface Screen {
   filter: Filter[];
   tabs: Tab[];
   tab: number;
-  /** Which finding is followed. */
-  finding: number | null;
   wait: WaitAt | null;
   query: string | null;
+  /** The answer to it is shown as a chart. */
+  chart: boolean;
 }
 
 /** What is seen first. */
@@ -63,9 +71,9 @@ export function firstScreen(traces: number[]): Screen {
     filter: [],
     tabs: [{ name: "Analysis 1", panels: [] }],
     tab: 0,
-    finding: null,
     wait: null,
     query: null,
+    chart: false,
   };
 }
 
@@ -164,7 +172,10 @@ function readTab(value: unknown): Tab | null {
   const panels = list(value.panels)
     .map(readPanel)
     .filter((panel) => panel !== null);
-  return { name: isText(value.name) ? value.name : "Analysis", panels: panels.slice(0, 40) };
+  const tab: Tab = { name: isText(value.name) ? value.name : "Analysis", panels: panels.slice(0, 40) };
+  const finding = isObject(value.finding) ? value.finding : {};
+  if (isNumber(finding.trace) && isNumber(finding.place)) tab.finding = { trace: finding.trace, place: finding.place };
+  return tab;
 }
 
 /** The screen that a document describes, of those traces that are open. */
@@ -188,7 +199,6 @@ export function readScreen(value: unknown, open: readonly number[]): Screen | nu
       .map(readFilter)
       .filter((one) => one !== null),
     tab: isNumber(value.tab) ? Math.min(Math.max(Math.trunc(value.tab), 0), found.tabs.length - 1) : 0,
-    finding: isNumber(value.finding) ? value.finding : null,
     wait:
       wait && isNumber(wait.trace) && isNumber(wait.at_ns) && (isNumber(wait.thread_row) || isNumber(wait.thread_id))
         ? {
@@ -199,5 +209,6 @@ export function readScreen(value: unknown, open: readonly number[]): Screen | nu
           }
         : null,
     query: isText(value.query) ? value.query : null,
+    chart: value.chart === true,
   };
 }

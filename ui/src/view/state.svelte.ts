@@ -7,13 +7,19 @@ import { fragmentOf, screenOf } from "./fragment";
 import { joined } from "./filters";
 import { marksOf, type Mark } from "./marks";
 import { around, panned, same, within, zoomed } from "./range";
-import { firstScreen, type Panel, type Screen } from "./screen";
+import { longestWait, type Moment } from "../wait/moment";
+import { firstScreen, type FindingAt, type Panel, type Screen, type Tab } from "./screen";
 
 /** Changes of the same kind that follow each other this fast are one step back. */
 const ONE_STEP_MS = 900;
 
 /** How often it is looked what can be drawn of a trace that is being read. */
 const LOOK_AGAIN_MS = 250;
+
+/** The nanosecond after a trace's last event. */
+export function endOf({ range, duration_ns }: Trace): number {
+  return (range?.[1] ?? duration_ns ?? 0) + 1;
+}
 
 /** All about one trace that is asked once. */
 export class Opened {
@@ -153,9 +159,9 @@ class Page {
     return this.screen.traces.flatMap((id) => this.opened.get(id) ?? []);
   }
 
-  /** The whole of all traces shown. */
+  /** The whole of all traces shown: up to their last event and with it. */
   get whole(): Range {
-    return [0, Math.max(...this.shown.map(({ trace }) => trace.range?.[1] ?? trace.duration_ns ?? 0), 1000)];
+    return [0, Math.max(...this.shown.map(({ trace }) => endOf(trace)), 1000)];
   }
 
   /** What is seen of it. */
@@ -312,39 +318,45 @@ class Page {
     this.go({ tabs, tab: Math.max(tab, 0) });
   }
 
-  /** Zooms and filters everything to the evidence of a finding. */
-  follow(place: number, evidence?: number): void {
-    const opened = this.main;
-    const finding = opened?.explanation?.findings[place];
-    if (!opened || !finding) return;
+  /**
+   * Zooms and filters everything to the evidence of a finding, in a tab of its own. What no view shows is
+   * shown there as rows; of a wait its story is told beside it.
+   */
+  follow(opened: Opened, place: number, evidence?: number): void {
+    const finding = opened.explanation?.findings[place];
+    if (!finding) return;
     const chosen = evidence === undefined ? finding.evidence : finding.evidence.slice(evidence, evidence + 1);
-    const panels: Panel[] = chosen.flatMap(({ title, view }) => (view ? [{ view: { ...view, range: null }, title }] : []));
+    const panels: Panel[] = chosen.flatMap(({ title, view, rows }) => (view && rows.length > 0 ? [{ view: { ...view, range: null }, title }] : []));
     const during: Range | null = finding.during ? [finding.during.start, finding.during.end] : null;
-    const range = chosen.find(({ view }) => view?.range)?.view?.range ?? during;
-    const change: Partial<Screen> = {
-      finding: place,
+    // What is about all of the trace is not cut to when the finding was.
+    const range = chosen.find(({ view }) => view?.range)?.view?.range ?? (panels.length === 0 ? during : null);
+    const moment = longestWait(finding);
+    const at: FindingAt = { trace: opened.trace.id, place };
+    const tab: Tab = { name: this.nameOf(at), panels, finding: at };
+    const known = this.screen.tabs.findIndex(({ finding }) => finding?.trace === at.trace && finding.place === place);
+    // An empty first tab makes room.
+    const tabs = known < 0 ? [...this.screen.tabs.filter((one) => one.panels.length > 0 || one.finding), tab] : this.screen.tabs.with(known, tab);
+    this.go({
       range: range && around(range, this.whole),
-      selection: range,
+      // A moment has no length to be selected.
+      selection: range && range[1] > range[0] ? range : null,
       filter: [],
-    };
-    const name = `Finding ${place + 1}`;
-    const tab = this.screen.tabs.findIndex((one) => one.name === name);
-    const shown = panels.length > 0 ? panels : this.context(opened);
-    if (tab < 0) {
-      // An empty first tab makes room.
-      const rest = this.screen.tabs.filter((one) => one.panels.length > 0);
-      const tabs = [...rest, { name, panels: shown }];
-      this.go({ ...change, tabs, tab: tabs.length - 1, page: "analysis" });
-    } else {
-      const tabs = this.screen.tabs.map((one, at) => (at === tab ? { name, panels: shown } : one));
-      this.go({ ...change, tabs, tab, page: "analysis" });
-    }
+      wait: moment && { trace: at.trace, thread_row: null, ...moment },
+      tabs,
+      tab: known < 0 ? tabs.length - 1 : known,
+      page: "analysis",
+    });
   }
 
-  /** What is shown of a finding whose evidence no view shows. */
-  context(opened: Opened): Panel[] {
-    const graphs = opened.overview?.graphs ?? [];
-    return graphs.slice(0, 2).map(({ name, view }) => ({ view, title: name }));
+  /** Tells the story of a thread at a moment. */
+  explain(opened: Opened, moment: Moment): void {
+    this.go({ wait: { trace: opened.trace.id, thread_row: null, ...moment } });
+  }
+
+  /** What a finding is called: by its number in the list, and its trace where there are several. */
+  nameOf({ trace, place }: FindingAt): string {
+    const of = this.opened.size > 1 ? ` of ${this.opened.get(trace)?.trace.name ?? "?"}` : "";
+    return `Finding ${place + 1}${of}`;
   }
 
   // Presets.

@@ -3,13 +3,17 @@
 import type { Verdict } from "../api/types";
 import type { Step, WaitAnswer } from "./answer";
 
-/** What a step is called. */
-export const STEPS: Record<Step["kind"], string> = {
+const STEPS: Record<Step["kind"], string> = {
   switched_out: "Switched out",
   readied: "Readied",
   waited_behind: "Waited behind others",
   ran: "Ran",
 };
+
+/** What a step is called. Who waits for a CPU while nobody runs waits behind nobody. */
+export function stepName({ kind, evidence }: Step): string {
+  return kind === "waited_behind" && !evidence?.rows.length ? "Waited for a CPU" : STEPS[kind];
+}
 
 /** A stretch of the wait. */
 export interface Part {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Verdict } from "../api/types";
 import { called, type Step } from "./answer";
-import { ordered, partsOf } from "./story";
+import { ordered, partsOf, stepName } from "./story";
 
 function step(kind: Step["kind"], at_ns: number, until_ns: number | null = null): Step {
   return {
@@ -29,6 +29,13 @@ describe("the parts of a wait", () => {
     expect(partsOf([step("switched_out", 10)])).toEqual([]);
     expect(partsOf([step("switched_out", 10), step("ran", 40, null)])).toEqual([{ kind: "waiting", from_ns: 10, to_ns: 40 }]);
   });
+});
+
+test("who waits while nobody runs waits behind nobody", () => {
+  const evidence = (rows: (string | number)[][]) => ({ title: "Who ran instead", query: "", columns: [{ name: "process" }], rows });
+  expect(stepName({ ...step("waited_behind", 0, 9), evidence: evidence([["a.exe (4)"]]) })).toBe("Waited behind others");
+  expect(stepName({ ...step("waited_behind", 0, 9), evidence: evidence([]) })).toBe("Waited for a CPU");
+  expect(stepName(step("ran", 0, 9))).toBe("Ran");
 });
 
 test("theories that hold come first, by what they explain", () => {

@@ -96,7 +96,7 @@ pub(super) fn chosen() -> Result<Cache, Failure> {
 }
 
 /// A number of bytes, in units of 1024 where a letter says so.
-fn bytes(text: &str) -> Option<u64> {
+pub(super) fn bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let shift = match text.chars().last()?.to_ascii_uppercase() {
         'K' => 10,

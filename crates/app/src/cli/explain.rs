@@ -244,7 +244,7 @@ fn write_judged(out: &mut dyn Write, explanation: &Explanation) -> io::Result<()
     output::heading(out, "What else was looked at")?;
     for verdict in others {
         write_verdict(out, verdict)?;
-        if let Some(record) = verdict.record {
+        if let Some(record) = &verdict.record {
             output::quiet(out, &format!("                Record {record}."))?;
         }
     }

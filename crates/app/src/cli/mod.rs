@@ -13,12 +13,14 @@ mod measure;
 mod new_file;
 mod open;
 mod open_page;
+mod record;
 mod report;
 mod simulate;
 #[cfg(feature = "sql")]
 mod sql;
 mod stats;
 mod trim;
+mod tune;
 
 pub(crate) use explained::Explained;
 pub(crate) use new_file::NewFile;
@@ -43,8 +45,8 @@ use crate::watch::{INTERRUPTED_CODE, Interrupted};
     name = "laglab",
     version,
     about = "Finds out why a Windows machine lags, from the traces it recorded",
-    after_help = "Exit codes: 0 fine, 1 the trace does not hold what a report or export needs, \
-                  2 wrong usage or unreadable input, 130 interrupted.\nEvery command has examples: laglab COMMAND --help",
+    after_help = "Exit codes: 0 fine, 1 the trace does not hold what a report or export needs, or a \
+                  check failed, 2 wrong usage or unreadable input, 130 interrupted.\nEvery command has examples: laglab COMMAND --help",
     styles = Styles::styled()
         .header(Style::new().bold())
         .usage(Style::new().bold())
@@ -81,6 +83,10 @@ enum Command {
     Trim(Box<trim::Args>),
     /// How late this machine is right now: live probes
     Measure(measure::Args),
+    /// What settings of Windows really do, on a machine that was exported or on this one
+    Tune(tune::Args),
+    /// How to capture the evidence: kits for WPR and xperf, and a checker of profiles
+    Record(Box<record::Args>),
     /// A trace for Perfetto or the Firefox Profiler, as Parquet, or its packets as pcapng
     Export(Box<export::Args>),
     /// Make a trace whose truth is known, with a model of Windows
@@ -105,6 +111,8 @@ pub(crate) enum Failure {
     Input(String),
     /// The trace does not hold what was asked for; one line that says what to record.
     NotRecorded(String),
+    /// The answer is no, or something is not as it should be; one line that sums it up.
+    Negative(String),
     /// Output could not be written.
     Output(io::Error),
     /// The user stopped it.
@@ -145,6 +153,8 @@ pub(crate) fn run() -> ExitCode {
         Command::Trim(args) => trim::run(args, cli.json),
         Command::Export(args) => export::run(args, cli.json),
         Command::Measure(args) => measure::run(args, cli.json),
+        Command::Tune(args) => tune::run(args, cli.json),
+        Command::Record(args) => record::run(args, cli.json),
         Command::Simulate(args) => simulate::run(args, cli.json),
         Command::Report(report) => report.run(cli.json),
         Command::Cache(args) => cache::run(args, cli.json),
@@ -157,7 +167,7 @@ pub(crate) fn run() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(Failure::Output(error)) => complain(&format!("cannot write the output: {error}"), 2),
-        Err(Failure::NotRecorded(what)) => complain(&what, 1),
+        Err(Failure::NotRecorded(what) | Failure::Negative(what)) => complain(&what, 1),
         Err(Failure::Input(what)) => complain(&what, 2),
         Err(Failure::Interrupted) => complain("interrupted", INTERRUPTED_CODE),
     }

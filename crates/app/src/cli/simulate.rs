@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
+use record::{Capture, Investigation, Keyword, Kind, Provider, wprp};
 use serde::Serialize;
 use sim::scenario::{Override, Scenario, ScenarioError};
 use sim::{ModuleTruth, RunError, Truth, shipped};
@@ -24,6 +25,7 @@ use crate::watch::{self, Watch};
     laglab simulate rank-stall --seed 7 --windows 11-25H2\n  \
     laglab simulate rank-stall --show > mine.toml\n  \
     laglab simulate mine.toml --set machine.processors=16\n  \
+    laglab simulate rank-stall --profile dpc\n  \
     laglab simulate rank-stall --symbols symbols\n  \
     laglab simulate load --events 20000000 -o load.etl\n\n\
     Beside FILE.etl it writes FILE.truth.json: what happened inside the model.\n\
@@ -44,6 +46,10 @@ pub(super) struct Args {
     /// How long the trace is, such as 30s [default: the scenario's]
     #[arg(long, value_name = "TIME")]
     duration: Option<String>,
+    /// Record only what a profile of WPR does (FILE.wprp, or FILE.wprp!NAME), or the kit for an
+    /// investigation (such as dpc; see laglab record --list)
+    #[arg(long, value_name = "PROFILE")]
+    profile: Option<String>,
     /// End the trace after so many events
     #[arg(long, value_name = "N")]
     events: Option<u64>,
@@ -60,7 +66,7 @@ pub(super) struct Args {
     #[arg(long, conflicts_with_all = ["scenario", "output", "show", "symbols"])]
     list: bool,
     /// Print the scenario's text instead of running it
-    #[arg(long, conflicts_with_all = ["output", "seed", "windows", "duration", "events", "compress", "set", "symbols"])]
+    #[arg(long, conflicts_with_all = ["output", "seed", "windows", "duration", "events", "compress", "set", "symbols", "profile"])]
     show: bool,
 }
 
@@ -188,10 +194,66 @@ fn settings(args: &Args) -> Result<Vec<Override>, Failure> {
     all.extend(of("machine.windows", &args.windows));
     all.extend(of("duration", &args.duration));
     all.extend(args.events.map(|events| format!("events = {events}")));
+    if let Some(profile) = &args.profile {
+        all.extend(recorded_by(&profiled(profile)?));
+    }
     all.extend(args.compress.then(|| "record.compressed = true".to_owned()));
     all.iter()
         .map(|setting| Override::parse(setting).map_err(refused))
         .collect()
+}
+
+/// What a profile records: of a file, or the kit of an investigation.
+fn profiled(profile: &str) -> Result<Capture, Failure> {
+    if let Some(investigation) = Investigation::named(profile) {
+        return Ok(investigation.capture());
+    }
+    let (path, name) = match profile.rsplit_once('!') {
+        Some((path, name)) if !Path::new(profile).exists() => (path, Some(name)),
+        _ => (profile, None),
+    };
+    let path = Path::new(path);
+    let text = super::record::read_profile(path)?;
+    let selected = wprp::select(&text, name).map_err(|error| Failure::input(path, error))?;
+    if !selected.unused.is_empty() {
+        super::say(&format!(
+            "the model has no events for these of the profile: {}",
+            selected.unused.join(", ")
+        ));
+    }
+    Ok(selected.capture)
+}
+
+/// What the model's session then records. Of the user's input it has UIforETW's events, which stand
+/// for those of `laglab record input`.
+fn recorded_by(capture: &Capture) -> [String; 3] {
+    let of = |path: &str, names: Vec<&str>| format!("record.{path} = {names:?}");
+    let keywords = capture.keywords().map(|keyword| keyword.xperf());
+    let kinds = [
+        (Kind::Focus, Provider::Win32k.name()),
+        (Kind::Freezes, Provider::KernelProcess.name()),
+        (Kind::TimerRequests, Provider::KernelPower.name()),
+        (Kind::Packets, Provider::PacketCapture.name()),
+        (Kind::Input, "Multi-Input"),
+    ];
+    let recorded = kinds.into_iter().filter(|(kind, _)| capture.records(*kind));
+    [
+        // Groups and nodes of processors are in every simulated trace.
+        of(
+            "kernel",
+            keywords
+                .filter(|name| *name != Keyword::CpuConfig.xperf())
+                .collect(),
+        ),
+        of(
+            "stacks",
+            capture.stacks().map(|stack| stack.xperf()).collect(),
+        ),
+        of(
+            "providers",
+            recorded.map(|(_, provider)| provider).collect(),
+        ),
+    ]
 }
 
 /// Scenarios that one extends are shipped ones, or files beside it.

@@ -117,7 +117,9 @@ fn processes(stack: Option<&Stack>) -> Markup {
     };
     let reading = match stack.is_sampled {
         true => "Share of all CPUs, by samples: this trace holds no context switches.",
-        false => "Share of all CPUs, from context switches.",
+        false => {
+            "Share of all CPUs, from context switches: with the DPCs and service routines that interrupted the process."
+        }
     };
     Figure {
         chart: "processes",

@@ -10,6 +10,9 @@ pub(super) fn cards(explanation: &Explanation) -> Markup {
     html! {
         @match explanation.conclusion() {
             Some(conclusion @ Conclusion::NothingNoticeable(..)) => p.good { (conclusion) "." },
+            Some(conclusion @ (Conclusion::Incomplete | Conclusion::Unusable(..))) => {
+                p.warning { b { (conclusion) "." } }
+            }
             Some(conclusion @ Conclusion::CannotAnswer(..)) => {
                 p.warning {
                     b { (conclusion) "." }
@@ -90,7 +93,7 @@ fn verdicts(verdicts: &[&Verdict]) -> Markup {
                                 " It explains " (duration(ns)) "."
                             }
                         }
-                        @if let Some(record) = verdict.record {
+                        @if let Some(record) = &verdict.record {
                             p.note { "Record " (record) "." }
                         }
                         @if !verdict.evidence.is_empty() {

@@ -262,10 +262,14 @@
     }
     const strokes = most.map((_, place) => colour(place === 8 || others > 0 && place === most.length - 1 ? "other" : `one-${place}`));
     const figures = most.map(({ name }, place) => lines.item(name, strokes[place]));
+    // Nothing is told of a stretch in which the machine slept: no CPU has a run there.
+    const { untold } = data.cpus;
+    const isBlank = (bucket) => untold.length > 0 && untold.every((values) => values?.[bucket] === 1e6);
+    const drawn = (values) => values.map((share, bucket) => isBlank(bucket) ? null : share / 1e4);
     return chart(holder, {
       height: 150,
       series: strokes.map((stroke) => ({ stroke, width: 1.25, paths: stepped })),
-      values: most.map(({ values }) => onEdges(values).map((share) => share / 1e4)),
+      values: most.map(({ values }) => onEdges(drawn(values))),
       y: { range: (_, min, max) => [0, Math.min(100, Math.max(max * 1.1, 0.01))] },
       axis: percentAxis,
       tell(bucket) {

@@ -26,6 +26,8 @@ pub(crate) struct ShownView {
     title: String,
     /// Name and unit of each column right of the golden bar.
     columns: Vec<(String, &'static str)>,
+    /// Which rows count, in words.
+    conditions: Vec<String>,
     timeline: Option<TimelineAnswer>,
     pivot: PivotAnswer,
 }
@@ -101,7 +103,13 @@ impl ShownView {
             .first()
             .map(|key| about(key).map_or(key.as_str(), |column| &column.title));
         let title = table.map_or(view.table.as_str(), |table| table.title);
+        let conditions = view.filter.iter().map(|condition| {
+            let column = about(&condition.column);
+            let title = column.map_or(condition.column.as_str(), |column| &column.title);
+            in_words(condition, title, column.map_or("", |column| column.unit))
+        });
         Ok(ShownView {
+            conditions: conditions.collect(),
             columns: columns.collect(),
             title: by.map_or(title.to_owned(), |by| format!("{title} by {by}")),
             view: view.clone(),
@@ -138,8 +146,11 @@ fn shown(shown: &ShownView) -> Markup {
                     Some([from, to]) => { "From " (moment(from)) " to " (moment(to)) "." }
                     None => { "The whole trace." }
                 }
-                @for condition in &view.filter {
-                    " Only where " (Printable(&condition_in_words(condition))) "."
+                @for condition in &shown.conditions {
+                    " Only where " (Printable(condition)) "."
+                }
+                @if let Some(kind) = undrawn(view.graph.kind) {
+                    " On screen it had " (kind) ", which a report does not draw."
                 }
             }
             @if let Some(timeline) = &shown.timeline { (picture(timeline, stacked)) }
@@ -176,45 +187,40 @@ fn shown(shown: &ShownView) -> Markup {
     }
 }
 
-/// A condition, in the words of SQL.
-fn condition_in_words(condition: &explore::Condition) -> String {
-    let mut tests = Vec::new();
+/// A graph that is on the page alone.
+fn undrawn(kind: GraphKind) -> Option<&'static str> {
+    match kind {
+        GraphKind::Timeline | GraphKind::None => None,
+        GraphKind::Heat => Some("a heat map"),
+        GraphKind::Lanes => Some("a lane for each CPU"),
+        GraphKind::Flame => Some("a flame graph"),
+        GraphKind::Histogram => Some("a histogram"),
+    }
+}
+
+/// A condition in words, of a column with that title and unit.
+fn in_words(condition: &explore::Condition, title: &str, unit: &str) -> String {
     let ids = |ids: &[explore::Id]| {
         let ids = ids
             .iter()
             .map(|id| id.map_or("unknown".to_owned(), |id| id.to_string()));
-        ids.collect::<Vec<_>>().join(", ")
+        ids.collect::<Vec<_>>().join(" or ")
     };
-    let column = &condition.column;
-    tests.extend(
-        condition
-            .within
-            .as_deref()
-            .map(|of| format!("{column} is one of {}", ids(of))),
-    );
-    tests.extend(
-        condition
-            .not_in
-            .as_deref()
-            .map(|of| format!("{column} is none of {}", ids(of))),
-    );
-    tests.extend((condition.is.as_ref()).map(|of| format!("{column} is {}", of.join(" or "))));
-    tests.extend(
-        (condition.is_not.as_ref()).map(|of| format!("{column} is not {}", of.join(" or "))),
-    );
-    tests.extend(
-        condition
-            .contains
-            .as_ref()
-            .map(|part| format!("{column} contains “{part}”")),
-    );
-    tests.extend(
-        condition
-            .from
-            .map(|from| format!("{column} is at least {from}")),
-    );
-    tests.extend(condition.to.map(|to| format!("{column} is less than {to}")));
-    tests.join(" and ")
+    let number = |number: i64| measured(Number::Integer(number), unit);
+    let tests = [
+        (condition.within.as_deref()).map(|of| format!("{title} is {}", ids(of))),
+        (condition.not_in.as_deref()).map(|of| format!("{title} is not {}", ids(of))),
+        (condition.is.as_ref()).map(|of| format!("{title} is {}", of.join(" or "))),
+        (condition.is_not.as_ref()).map(|of| format!("{title} is not {}", of.join(" or "))),
+        (condition.contains.as_ref()).map(|part| format!("{title} contains “{part}”")),
+        (condition.from).map(|from| format!("{title} is at least {}", number(from))),
+        (condition.to).map(|to| format!("{title} is less than {}", number(to))),
+    ];
+    tests
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" and ")
 }
 
 fn cell(value: &Value, unit: &str) -> String {
@@ -296,7 +302,11 @@ fn picture(timeline: &TimelineAnswer, stacked: bool) -> Markup {
         }
         path
     };
-    let height = measured(Number::Real(most), &timeline.unit);
+    let height = match timeline.spread {
+        // How many stretches of time there were at once.
+        true => format!("{:.2} at once", most / timeline.bucket_ns.max(1) as f64),
+        false => measured(Number::Real(most), &timeline.unit),
+    };
     html! {
         figure {
             svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } width="100%" height=(HEIGHT)
@@ -354,8 +364,17 @@ mod tests {
             ..explore::Condition::default()
         };
         assert_eq!(
-            condition_in_words(&condition),
-            "cpu is one of 0, unknown and cpu is at least 5"
+            in_words(&condition, "CPU", ""),
+            "CPU is 0 or unknown and CPU is at least 5"
+        );
+        let condition = explore::Condition {
+            column: "ready_ns".to_owned(),
+            to: Some(1_500_000),
+            ..explore::Condition::default()
+        };
+        assert_eq!(
+            in_words(&condition, "Ready", "ns"),
+            "Ready is less than 1.5 ms"
         );
     }
 }

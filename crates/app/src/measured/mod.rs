@@ -7,6 +7,7 @@ mod terminal_heat;
 mod text;
 mod throughput;
 
+use measure::net::{Fates, PeerRun, RoundTripReport};
 use measure::{
     ClockFacts, Comparison, End, FilesPhase, Group, HeatAxes, HeatMap, HeatScale, Lateness,
     Machine, Measurement, Probe, SettingGrants, Summary, Unavailable, Verdict,
@@ -23,6 +24,8 @@ pub(crate) use throughput::throughput;
 /// A measurement, summed up.
 #[derive(Serialize)]
 pub(crate) struct Report<'m> {
+    #[serde(skip)]
+    measurement: &'m Measurement,
     probe: &'static str,
     machine: &'m Machine,
     clock: &'m ClockFacts,
@@ -32,6 +35,12 @@ pub(crate) struct Report<'m> {
     unavailable: &'m [Unavailable],
     end: End,
     results: Vec<Outcome<'m>>,
+    /// What became of packets, run by run.
+    #[serde(skip_serializing_if = "<[Fates]>::is_empty")]
+    fates: &'m [Fates],
+    /// What another program measured beside, run by run.
+    #[serde(skip_serializing_if = "<[PeerRun]>::is_empty")]
+    peer: &'m [PeerRun],
     notes: &'m [String],
 }
 
@@ -51,7 +60,7 @@ struct Outcome<'m> {
     /// How much later than intended samples began.
     start_delay: Summary,
     pacing: Lateness,
-    /// To the first of the same phase, request and size; none of the first itself.
+    /// To the first of the same phase, request, size and pace; none of the first itself.
     compared: Option<Compared>,
 }
 
@@ -71,6 +80,7 @@ impl<'m> Report<'m> {
     pub(crate) fn of(measurement: &'m Measurement) -> Report<'m> {
         let groups = measurement.groups();
         Report {
+            measurement,
             probe: measurement.probe.name(),
             machine: &measurement.machine,
             clock: &measurement.clock,
@@ -79,8 +89,24 @@ impl<'m> Report<'m> {
             unavailable: &measurement.unavailable,
             end: measurement.end,
             results: groups.iter().map(|group| outcome(group, &groups)).collect(),
+            fates: &[],
+            peer: &[],
             notes: &measurement.notes,
         }
+    }
+
+    /// Sums round trips up.
+    pub(crate) fn of_round_trips(report: &'m RoundTripReport) -> Report<'m> {
+        Report {
+            fates: &report.fates,
+            peer: &report.peer,
+            ..Report::of(&report.measurement)
+        }
+    }
+
+    /// What is summed up.
+    pub(crate) fn measurement(&self) -> &'m Measurement {
+        self.measurement
     }
 }
 
@@ -91,7 +117,18 @@ fn outcome<'m>(group: &Group<'m>, all: &[Group<'m>]) -> Outcome<'m> {
         // Files under different states of the cache are measured one after the other, so that only
         // runs under the same one were next to each other.
         let setting = (of.probe == Probe::Files).then(|| of.setting.clone());
-        (of.phase.clone(), of.requested_ns, of.size_bytes, setting)
+        // And packets at different paces are different loads: their methods are `udp 10000/s` and the
+        // like.
+        let pace = (of.probe == Probe::Net)
+            .then(|| Some(of.method.split_once(' ')?.1.to_owned()))
+            .flatten();
+        (
+            of.phase.clone(),
+            of.requested_ns,
+            of.size_bytes,
+            setting,
+            pace,
+        )
     };
     let first = all.iter().find(|other| key(other) == key(group));
     let other = first.filter(|first| !std::ptr::eq(first.first, series));

@@ -1,7 +1,7 @@
 //! A measurement as one HTML file that needs nothing else.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use measure::{HeatScale, Measurement};
+use measure::HeatScale;
 
 use super::text::{HEADINGS, cells, clock_went_back, facts, grants, host, remarks, unavailable};
 use super::{Report, heat_maps};
@@ -9,8 +9,8 @@ use crate::html_report::CSS;
 use crate::output::Printable;
 
 /// The page. It has no script, and its policy lets none run and nothing be loaded.
-pub(crate) fn page(measurement: &Measurement, report: &Report<'_>, scale: HeatScale) -> String {
-    let (axes, maps) = heat_maps(measurement, scale);
+pub(crate) fn page(report: &Report<'_>, scale: HeatScale) -> String {
+    let (axes, maps) = heat_maps(report.measurement(), scale);
     let title = format!("laglab measure {}", report.probe);
     let page = html! {
         (DOCTYPE)

@@ -67,7 +67,7 @@ pub(crate) fn throughput(
         });
     }
     let mut out = output::for_people();
-    let title = format!("UDP packets of {} bytes that get through", plan.size);
+    let title = format!("Packets of {} bytes that get through", plan.size);
     output::first_heading(&mut out, &title)?;
     let mut columns = Columns::new(&[
         Side::Left,

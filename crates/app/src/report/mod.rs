@@ -64,7 +64,7 @@ impl Recording {
         let chunks = tables.iter().flat_map(|table| table.chunks());
         let last_ns = chunks.map(|chunk| chunk.last).max().unwrap_or(0);
         let trace = self.tables.store.trace();
-        let is_whole = !trace.damage().counts().contains_key("truncated");
+        let is_whole = !trace.damage().is_cut_off();
         let end = trace.header().filter(|_| is_whole).and_then(|header| {
             let ticks = header.end?.checked_sub(header.start)?;
             ticks.checked_mul(100).filter(|end| *end > 0)

@@ -1,16 +1,19 @@
 //! Views that show the rows which evidence rests on: told from its query and its columns, where
 //! these say enough.
 
-use explore::{ColumnKind, Condition, Graph, GraphKind, TableInfo, View};
+use explore::{ColumnInfo, ColumnKind, Condition, Graph, GraphKind, TableInfo, View};
 use serde_json::Value;
 
-use super::where_clause;
+use super::where_clause::{self, RowNames};
 
 /// Values of a column by which rows are picked; more of them would pick nearly all.
 const MOST_VALUES: usize = 8;
 
 /// Columns right of the bar.
 const MOST_AGGREGATES: usize = 4;
+
+/// The measure of how long rows last within the range.
+const IN_VIEW: &str = "time";
 
 /// What rows are picked by: other columns are what is to be seen.
 const PICKED_BY: [&str; 7] = [
@@ -23,18 +26,25 @@ const PICKED_BY: [&str; 7] = [
     "remote_address",
 ];
 
+/// What evidence is about: the tables, and who their rows speak of.
+#[derive(Clone, Copy)]
+pub(super) struct About<'a> {
+    pub(super) tables: &'a [TableInfo],
+    pub(super) names: &'a RowNames<'a>,
+}
+
 /// Adds a view to each evidence of an explanation for which one can be told.
-pub(super) fn add(explanation: &mut Value, tables: &[TableInfo]) {
+pub(super) fn add(explanation: &mut Value, about: About<'_>) {
     for finding in list(explanation, "findings") {
         let during = serde_json::from_value::<Option<Span>>(finding["during"].clone());
         let range = during.ok().flatten().map(|span| [span.start, span.end]);
-        add_to(finding, range, tables);
+        add_to(finding, range, about);
         for verdict in list(finding, "weighed") {
-            add_to(verdict, range, tables);
+            add_to(verdict, range, about);
         }
     }
     for verdict in list(explanation, "theories") {
-        add_to(verdict, None, tables);
+        add_to(verdict, None, about);
     }
 }
 
@@ -52,9 +62,9 @@ fn list<'v>(value: &'v mut Value, name: &str) -> &'v mut [Value] {
 }
 
 /// Adds views to the evidence of a finding or verdict.
-fn add_to(said: &mut Value, range: Option<[i64; 2]>, tables: &[TableInfo]) {
+fn add_to(said: &mut Value, range: Option<[i64; 2]>, about: About<'_>) {
     for evidence in list(said, "evidence") {
-        let view = view(evidence, range, tables);
+        let view = view(evidence, range, about);
         if let (Value::Object(fields), Ok(view)) = (evidence, serde_json::to_value(view)) {
             fields.insert("view".to_owned(), view);
         }
@@ -63,16 +73,18 @@ fn add_to(said: &mut Value, range: Option<[i64; 2]>, tables: &[TableInfo]) {
 
 /// The view of one evidence: of the table that its query names first, grouped by its columns, of the
 /// rows that it is about; nothing where a view cannot say which these are.
-fn view(evidence: &Value, range: Option<[i64; 2]>, tables: &[TableInfo]) -> Option<View> {
+fn view(evidence: &Value, range: Option<[i64; 2]>, about: About<'_>) -> Option<View> {
     let query = evidence["query"].as_str()?;
-    let words: Vec<&str> = query
-        .split(|c: char| !(c.is_alphanumeric() || c == '_'))
-        .collect();
+    let words = where_clause::words(query);
+    // What is reckoned from several tables in steps is in none of them: its own rows tell it best.
+    if words.contains(&"WITH") {
+        return None;
+    }
     let named = words
         .windows(2)
         .filter(|pair| matches!(pair[0], "FROM" | "JOIN"));
     let table = named
-        .filter_map(|pair| tables.iter().find(|table| table.name == pair[1]))
+        .filter_map(|pair| about.tables.iter().find(|table| table.name == pair[1]))
         .next()?;
     let columns = evidence["columns"].as_array()?;
     let names = columns.iter().filter_map(|column| column["name"].as_str());
@@ -94,21 +106,12 @@ fn view(evidence: &Value, range: Option<[i64; 2]>, tables: &[TableInfo]) -> Opti
         .filter(|name| is_grouped || PICKED_BY.contains(name))
         .map(|name| (*name).to_owned())
         .collect();
-    let measures = names
-        .iter()
-        .filter(|name| of_kind(name, ColumnKind::Measure));
-    let measures: Vec<String> = measures
-        .take(MOST_AGGREGATES)
-        .map(|name| (*name).to_owned())
-        .collect();
-    if keys.is_empty() {
-        return None;
-    }
     let (filter, range) = match is_grouped {
         true => {
-            let rows = where_clause::rows(query, table)?;
+            let rows = where_clause::rows(&words, table, about.names)?;
             let range = match (rows.from_ns, rows.to_ns, range) {
-                (None, None, range) => range,
+                // It is about all of the trace: groups have as many rows as the evidence says.
+                (None, None, _) => None,
                 (Some(from), Some(to), _) => Some([from, to]),
                 (from, to, Some(range)) => Some([from.unwrap_or(range[0]), to.unwrap_or(range[1])]),
                 _ => return None,
@@ -117,12 +120,16 @@ fn view(evidence: &Value, range: Option<[i64; 2]>, tables: &[TableInfo]) -> Opti
         }
         false => (picked(evidence, &names, &keys), spanning(evidence, range)),
     };
+    if keys.is_empty() {
+        return None;
+    }
+    let measures = measures(&names, &words, table);
     let graph = Graph {
         kind: GraphKind::Timeline,
         measure: match measures.first().map(String::as_str) {
             // How long rows last is drawn over all the time that they do.
-            None | Some("cpu_ns" | "duration_ns" | "exclusive_ns") if table.interval.is_some() => {
-                Some("time".to_owned())
+            None | Some("duration_ns" | "exclusive_ns") if table.interval.is_some() => {
+                Some(IN_VIEW.to_owned())
             }
             first => first.map(str::to_owned),
         },
@@ -142,6 +149,32 @@ fn view(evidence: &Value, range: Option<[i64; 2]>, tables: &[TableInfo]) -> Opti
         filter,
         sort: None,
     })
+}
+
+/// What is summed up: those columns of the evidence that can be. Where these are reckoned, as bytes sent
+/// and received are, what they are reckoned of.
+fn measures(names: &[&str], words: &[&str], table: &TableInfo) -> Vec<String> {
+    let of = |words: &[&str]| {
+        let mut found: Vec<String> = Vec::new();
+        for word in words {
+            let is =
+                |column: &&ColumnInfo| column.name == *word && column.kind == ColumnKind::Measure;
+            let Some(column) = table.columns.iter().find(is) else {
+                continue;
+            };
+            // What a run had beyond the range is no part of what is shown.
+            let name = match column.name.as_str() {
+                "cpu_ns" if table.interval.is_some() => IN_VIEW,
+                name => name,
+            };
+            if !found.iter().any(|known| known == name) && found.len() < MOST_AGGREGATES {
+                found.push(name.to_owned());
+            }
+        }
+        found
+    };
+    let found = of(names);
+    if found.is_empty() { of(words) } else { found }
 }
 
 /// The range with all moments that the rows name: a wait is told by the run after it.
@@ -205,7 +238,12 @@ mod tests {
             "during": {"start": 5, "end": 9},
             "evidence": [{"query": query, "columns": columns, "rows": rows}],
         }]});
-        add(&mut explanation, &[runs()]);
+        let tables = [runs()];
+        let about = About {
+            tables: &tables,
+            names: &|_, _| None,
+        };
+        add(&mut explanation, about);
         explanation["findings"][0]["evidence"][0]["view"].clone()
     }
 
@@ -216,7 +254,7 @@ mod tests {
         assert_eq!(view["table"], "cpu_runs");
         assert_eq!(
             view["columns"],
-            json!(["process", "thread_id", "|", "rows", "cpu_ns:sum"])
+            json!(["process", "thread_id", "|", "rows", "time:sum"])
         );
         // The run at 9 is no part of what ends there.
         assert_eq!(view["range"], json!([3, 10]));
@@ -239,11 +277,38 @@ mod tests {
         let query = "SELECT process, sum(cpu_ns) AS cpu_ns FROM cpu_runs GROUP BY process";
         let view = shown(query, json!([["a.exe (1)", 7, 10, 1]]));
         assert_eq!(view["filter"], json!([]));
-        assert_eq!(view["range"], json!([5, 9]));
+        assert_eq!(view["range"], Value::Null);
+        let query = "SELECT process, sum(cpu_ns) AS cpu_ns FROM cpu_runs WHERE end_ns > 4 AND \
+                     start_ns < 8 GROUP BY process";
+        let view = shown(query, json!([["a.exe (1)", 7, 10, 1]]));
+        assert_eq!(view["range"], json!([4, 8]));
+    }
+
+    #[test]
+    fn what_is_reckoned_of_columns_is_shown_by_them() {
+        let query = "SELECT process, max(ready_ns) AS longest FROM cpu_runs GROUP BY process";
+        let mut explanation = json!({"findings": [{"during": null, "evidence": [{
+            "query": query,
+            "columns": [{"name": "process"}, {"name": "longest"}],
+            "rows": [["a.exe (1)", 3]],
+        }]}]});
+        let tables = [runs()];
+        let about = About {
+            tables: &tables,
+            names: &|_, _| None,
+        };
+        add(&mut explanation, about);
+        let view = &explanation["findings"][0]["evidence"][0]["view"];
+        assert_eq!(
+            view["columns"],
+            json!(["process", "|", "rows", "ready_ns:sum"])
+        );
     }
 
     #[test]
     fn where_nothing_can_be_told_there_is_no_view() {
         assert_eq!(shown("SELECT 1 FROM elsewhere", json!([])), Value::Null);
+        let steps = "WITH steps AS (SELECT 1) SELECT process, thread_id FROM cpu_runs JOIN steps";
+        assert_eq!(shown(steps, json!([["a.exe (1)", 7, 10, 1]])), Value::Null);
     }
 }

@@ -87,7 +87,7 @@ impl From<Failure> for Refusal {
     fn from(failure: Failure) -> Refusal {
         match failure {
             Failure::Input(what) => Refusal::failed(what),
-            Failure::NotRecorded(what) => Refusal::not_found(what),
+            Failure::NotRecorded(what) | Failure::Negative(what) => Refusal::not_found(what),
             Failure::Output(error) => Refusal::failed(error.to_string()),
             Failure::Interrupted => Refusal::unwanted(),
         }

@@ -263,7 +263,16 @@ impl ServedTrace {
             let explained = self.explained()?;
             let findings = serde_json::to_value(&explained.explanation);
             let mut findings = findings.map_err(|error| Refusal::failed(error.to_string()))?;
-            evidence_views::add(&mut findings, &self.explorer()?.tables()?);
+            let names = self.names()?;
+            let label = |key: &str, row: u32| match key {
+                "module" => names.module_label(Some(row)).map(str::to_owned),
+                _ => names.process_label(Some(row)),
+            };
+            let about = evidence_views::About {
+                tables: &self.explorer()?.tables()?,
+                names: &label,
+            };
+            evidence_views::add(&mut findings, about);
             Ok(findings)
         })
     }

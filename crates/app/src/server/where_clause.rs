@@ -1,6 +1,6 @@
 //! The conditions of a query's `WHERE`, as a view has them.
 
-use explore::{ColumnKind, Condition, TableInfo};
+use explore::{ColumnInfo, ColumnKind, Condition, TableInfo};
 
 /// Which rows of a table a query is about.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -11,10 +11,12 @@ pub(super) struct Rows {
     pub(super) to_ns: Option<i64>,
 }
 
-/// The rows that a query over one table is about. Nothing if it is about several tables, or its
-/// conditions are more than a view can have: rows that are not meant would be shown.
-pub(super) fn rows(query: &str, table: &TableInfo) -> Option<Rows> {
-    let words = words(query);
+/// The label of a row of `processes` or `images`, by what it is called as a key: `process`, `module`.
+pub(super) type RowNames<'n> = dyn Fn(&str, u32) -> Option<String> + 'n;
+
+/// The rows that a query over one table is about, given in words. Nothing if it is about several tables,
+/// or its conditions are more than a view can have: rows that are not meant would be shown.
+pub(super) fn rows(words: &[&str], table: &TableInfo, names: &RowNames<'_>) -> Option<Rows> {
     let count = |word: &str| words.iter().filter(|other| **other == word).count();
     if count("JOIN") + count("WITH") + count("UNION") + count("VALUES") > 0 || count("WHERE") > 1 {
         return None;
@@ -24,13 +26,13 @@ pub(super) fn rows(query: &str, table: &TableInfo) -> Option<Rows> {
         return Some(rows);
     };
     for condition in conjuncts(&words[begin + 1..])? {
-        rows.add(condition, table)?;
+        rows.add(condition, table, names)?;
     }
     Some(rows)
 }
 
 /// Names, numbers, texts with their quotes, and signs.
-fn words(query: &str) -> Vec<&str> {
+pub(super) fn words(query: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = query.trim_start();
     while let Some(first) = rest.chars().next() {
@@ -76,7 +78,7 @@ fn conjuncts<'w, 'q>(words: &'w [&'q str]) -> Option<Vec<&'w [&'q str]>> {
 
 impl Rows {
     /// Adds a condition; nothing if a view has none such.
-    fn add(&mut self, condition: &[&str], table: &TableInfo) -> Option<()> {
+    fn add(&mut self, condition: &[&str], table: &TableInfo, names: &RowNames<'_>) -> Option<()> {
         let (start, end) = match table.interval {
             Some(interval) => (interval.start, interval.end),
             None => (table.time, table.time),
@@ -92,24 +94,19 @@ impl Rows {
                 let to = since(number, sign == "<=")?;
                 self.to_ns = Some(self.to_ns.map_or(to, |known| known.min(to)));
             }
-            [name, "=", value] => self.filter.push(Condition {
-                is: Some(vec![label(value)?]),
-                ..of_key(name, table)?
-            }),
-            [name, "<>" | "!=", value] => self.filter.push(Condition {
-                is_not: Some(vec![label(value)?]),
-                ..of_key(name, table)?
-            }),
+            [name, "=", value] => self.filter.push(key(name, table)?.is(&[value], names)?),
+            [name, "<>" | "!=", value] => {
+                self.filter
+                    .push(key(name, table)?.is_other_than(value, names)?);
+            }
             [name, "IN", "(", ref values @ .., ")"] => {
                 let values = values.split(|word| *word == ",");
-                let labels = values.map(|value| match value {
-                    [value] => label(value),
+                let values = values.map(|value| match value {
+                    [value] => Some(*value),
                     _ => None,
                 });
-                self.filter.push(Condition {
-                    is: Some(labels.collect::<Option<_>>()?),
-                    ..of_key(name, table)?
-                });
+                let values: Vec<&str> = values.collect::<Option<_>>()?;
+                self.filter.push(key(name, table)?.is(&values, names)?);
             }
             [name, sign @ (">" | ">="), number] => self.filter.push(Condition {
                 from: Some(since(number, sign == ">")?),
@@ -121,18 +118,101 @@ impl Rows {
     }
 }
 
-fn of_key(name: &str, table: &TableInfo) -> Option<Condition> {
+/// A key that a condition is about.
+struct Key {
+    name: String,
+    called: Called,
+}
+
+/// By what a condition names a key's values.
+enum Called {
+    /// By rows of another table, which people call by names.
+    Row,
+    /// By numbers, which may have names: they are the ids.
+    Number,
+    Text,
+}
+
+/// The key of a column's name, or the one that rows of `processes` and `images` stand for.
+fn key(name: &str, table: &TableInfo) -> Option<Key> {
+    let by_row = match name.strip_suffix("process_row") {
+        Some(prefix) => Some(format!("{prefix}process")),
+        None => (name == "image_row").then(|| "module".to_owned()),
+    };
+    let called = by_row.as_deref().unwrap_or(name);
     let mut columns = table.columns.iter();
-    let found = columns.find(|column| column.name == name && column.kind == ColumnKind::Key)?;
-    Some(Condition {
-        column: found.name.clone(),
-        ..Condition::default()
+    let is_key = |column: &&ColumnInfo| column.name == called && column.kind == ColumnKind::Key;
+    let column = columns.find(is_key)?;
+    Some(Key {
+        called: match (by_row.is_some(), column.numeric_key) {
+            (true, _) => Called::Row,
+            (false, true) => Called::Number,
+            (false, false) => Called::Text,
+        },
+        name: called.to_owned(),
     })
 }
 
+impl Key {
+    /// It is one of these.
+    fn is(&self, values: &[&str], names: &RowNames<'_>) -> Option<Condition> {
+        Some(match self.called {
+            Called::Number => Condition {
+                within: Some(
+                    values
+                        .iter()
+                        .map(|value| id(value))
+                        .collect::<Option<_>>()?,
+                ),
+                ..self.condition()
+            },
+            Called::Row | Called::Text => {
+                let labels = values.iter().map(|value| self.label(value, names));
+                Condition {
+                    is: Some(labels.collect::<Option<_>>()?),
+                    ..self.condition()
+                }
+            }
+        })
+    }
+
+    /// It is not this.
+    fn is_other_than(&self, value: &str, names: &RowNames<'_>) -> Option<Condition> {
+        Some(match self.called {
+            Called::Number => Condition {
+                not_in: Some(vec![id(value)?]),
+                ..self.condition()
+            },
+            Called::Row | Called::Text => Condition {
+                is_not: Some(vec![self.label(value, names)?]),
+                ..self.condition()
+            },
+        })
+    }
+
+    fn condition(&self) -> Condition {
+        Condition {
+            column: self.name.clone(),
+            ..Condition::default()
+        }
+    }
+
+    /// The label that a text or number stands for.
+    fn label(&self, value: &str, names: &RowNames<'_>) -> Option<String> {
+        match self.called {
+            Called::Row => names(&self.name, value.parse().ok()?),
+            Called::Number | Called::Text => label(value),
+        }
+    }
+}
+
+/// The id that a number is.
+fn id(value: &str) -> Option<explore::Id> {
+    value.parse().ok().map(Some)
+}
+
 fn of_number(name: &str, table: &TableInfo) -> Option<Condition> {
-    let is_number =
-        |column: &explore::ColumnInfo| column.kind == ColumnKind::Measure || column.numeric_key;
+    let is_number = |column: &ColumnInfo| column.kind == ColumnKind::Measure || column.numeric_key;
     let mut columns = table.columns.iter();
     let found = columns.find(|column| column.name == name && is_number(column))?;
     Some(Condition {
@@ -180,6 +260,7 @@ pub(super) mod tests {
             about: String::new(),
             rows: None,
             recorded: None,
+            last_ns: None,
             record: "",
             time: "end_ns",
             interval: Some(IntervalInfo {
@@ -197,7 +278,12 @@ pub(super) mod tests {
     }
 
     fn found(clause: &str) -> Option<Rows> {
-        rows(&format!("SELECT process FROM cpu_runs {clause}"), &runs())
+        found_of(&format!("SELECT process FROM cpu_runs {clause}"))
+    }
+
+    fn found_of(query: &str) -> Option<Rows> {
+        let name = |key: &str, row: u32| Some(format!("{key} of row {row}")).filter(|_| row < 9);
+        rows(&words(query), &runs(), &name)
     }
 
     #[test]
@@ -213,7 +299,7 @@ pub(super) mod tests {
         assert_eq!(
             filter,
             json!([
-                {"column": "thread_id", "is_not": ["0"]},
+                {"column": "thread_id", "not_in": [0]},
                 {"column": "process", "is": ["it's (1)", "b.exe (2)"]},
                 {"column": "ready_ns", "from": 6},
             ])
@@ -221,10 +307,17 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn rows_of_processes_are_called_as_people_call_them() {
+        let rows = found("WHERE process_row = 3").expect("a condition that a view can have");
+        assert_eq!(rows.filter[0].column, "process");
+        assert_eq!(rows.filter[0].is, Some(vec!["process of row 3".to_owned()]));
+    }
+
+    #[test]
     fn a_clause_within_a_query_ends_with_it() {
         let query =
             "SELECT sum(n) FROM (SELECT * FROM cpu_runs WHERE thread_id = 7) GROUP BY process";
-        let rows = rows(query, &runs()).expect("a condition that a view can have");
+        let rows = found_of(query).expect("a condition that a view can have");
         assert_eq!(rows.filter.len(), 1);
     }
 
@@ -234,7 +327,8 @@ pub(super) mod tests {
             "JOIN samples ON true",
             "WHERE thread_id = 1 OR thread_id = 2",
             "WHERE (thread_id = 1)",
-            "WHERE process_row = 3",
+            "WHERE process_row = 9",
+            "WHERE image_row = 3",
             "WHERE process IS NULL",
             "WHERE NOT thread_id = 1",
             "WHERE ready_ns = 'much'",

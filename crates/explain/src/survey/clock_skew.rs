@@ -9,6 +9,7 @@ use std::cmp::Reverse;
 
 use tables::StoreError;
 
+use super::Complete;
 use super::clock_offsets::{DISAGREE_NS, Offsets, SEVERAL};
 use super::wakes::{self, Wakes};
 use crate::Case;
@@ -60,8 +61,8 @@ impl Pair {
 }
 
 /// The processors whose clocks disagree, those of the largest difference first.
-pub(super) fn read(case: &Case<'_>) -> Result<Vec<ClockSkew>, StoreError> {
-    Ok(skews(&wakes::read(case)?))
+pub(super) fn read(case: &Case<'_>, complete: &Complete) -> Result<Vec<ClockSkew>, StoreError> {
+    Ok(skews(&wakes::read(case, complete)?))
 }
 
 fn skews(threads: &[Wakes]) -> Vec<ClockSkew> {

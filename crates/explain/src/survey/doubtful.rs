@@ -36,7 +36,8 @@ impl Doubtful {
 
     /// Finds the runs that samples do not vouch for; the others are found on the way.
     pub(super) fn read(case: &Case<'_>) -> Result<Doubtful, StoreError> {
-        let is_damaged = case.has(Table::Damages)?;
+        let runs = case.table(Table::CpuRuns)?;
+        let is_damaged = case.has(Table::Damages)? && runs.rows() > 0;
         if !case.has(Table::Samples)? {
             return Ok(Doubtful {
                 is_unchecked: is_damaged,
@@ -46,7 +47,6 @@ impl Doubtful {
         let mut is_incomplete = is_damaged;
         // Of each CPU: start, end, and the time that samples stand for.
         let mut long: FxHashMap<u16, Vec<(i64, i64, i64)>> = FxHashMap::default();
-        let runs = case.table(Table::CpuRuns)?;
         let columns = [
             "start_ns",
             "cpu_ns",
@@ -114,7 +114,7 @@ impl Doubtful {
 
     /// Whether a run is one of them. `start_ns`, `cpu_ns`, `thread_id` and `planned_thread_id` must
     /// be among the columns.
-    pub(crate) fn is(&self, runs: &CpuRunsView<'_>, row: usize) -> bool {
+    pub fn is(&self, runs: &CpuRunsView<'_>, row: usize) -> bool {
         let is_unsampled = |row: usize| {
             runs.cpu_ns[row] >= LONG_NS && self.unsampled.binary_search(&runs.start_ns[row]).is_ok()
         };
@@ -180,18 +180,8 @@ impl Doubtful {
             ),
         };
         finding.with(evidence).doubt(format!(
-            "{left_out}, so that who had the CPUs meanwhile is not known"
+            "{left_out}, so that who had the CPUs meanwhile is not known; tables, and the graphs of `laglab open`, have them \
+             as they are recorded"
         ))
-    }
-
-    /// All other runs, in SQL: what follows `FROM`.
-    pub(crate) fn others(&self) -> String {
-        match self.runs {
-            0 => "cpu_runs".to_owned(),
-            _ => format!(
-                "(SELECT * FROM cpu_runs WHERE NOT ({})) AS runs",
-                self.condition()
-            ),
-        }
     }
 }

@@ -4,10 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use rustc_hash::FxHashSet;
 use tables::CpuRunsView;
 
-use crate::Case;
+use super::wanted::Wanted;
 
 /// How many are kept.
 const KEPT: usize = 64;
@@ -115,56 +114,29 @@ impl Wait {
     }
 }
 
-/// Finds the longest waits, of what is asked for if anything is.
-pub(super) struct LongestWaits {
-    /// The longest so far, the shortest of them on top.
-    kept: BinaryHeap<Reverse<Wait>>,
-    threads: FxHashSet<u32>,
-    /// Rows of `processes`.
-    processes: FxHashSet<u32>,
-    is_of_all: bool,
-    during: Range<i64>,
-}
+/// Finds the longest waits, of what is asked for if anything is; the shortest of them are on top.
+#[derive(Default)]
+pub(super) struct LongestWaits(BinaryHeap<Reverse<Wait>>);
 
 impl LongestWaits {
-    pub(super) fn new(case: &Case<'_>) -> LongestWaits {
-        let asked = &case.asked;
-        LongestWaits {
-            kept: BinaryHeap::new(),
-            threads: asked.threads.iter().copied().collect(),
-            processes: case.rows_of_asked_processes().collect(),
-            is_of_all: asked.threads.is_empty() && asked.processes.is_empty(),
-            during: asked.during.clone().unwrap_or(i64::MIN..i64::MAX),
-        }
-    }
-
-    pub(super) fn add(&mut self, runs: &CpuRunsView<'_>) {
+    pub(super) fn add(&mut self, runs: &CpuRunsView<'_>, wanted: &Wanted<'_>) {
         for row in 0..runs.len() {
-            let thread_id = runs.thread_id[row];
             let Some(ready_ns) = runs.ready_ns.get(row).filter(|ns| *ns > 0) else {
                 continue;
             };
-            let shortest = self.kept.peek().map_or(0, |wait| wait.0.ready_ns);
-            if thread_id == 0 || (self.kept.len() >= KEPT && ready_ns <= shortest) {
+            let shortest = self.0.peek().map_or(0, |wait| wait.0.ready_ns);
+            if self.0.len() >= KEPT && ready_ns <= shortest || !wanted.is(runs, row, ready_ns) {
                 continue;
             }
-            let start_ns = runs.start_ns[row];
-            let is_asked_for = self.is_of_all
-                || self.threads.contains(&thread_id)
-                || (runs.process_row.get(row)).is_some_and(|row| self.processes.contains(&row));
-            let is_within = start_ns > self.during.start && start_ns - ready_ns < self.during.end;
-            if !is_asked_for || !is_within {
-                continue;
-            }
-            self.kept.push(Reverse(Wait::read(runs, row, ready_ns)));
-            if self.kept.len() > KEPT {
-                self.kept.pop();
+            self.0.push(Reverse(Wait::read(runs, row, ready_ns)));
+            if self.0.len() > KEPT {
+                self.0.pop();
             }
         }
     }
 
     pub(super) fn finish(self) -> Vec<Wait> {
-        let sorted = self.kept.into_sorted_vec().into_iter();
+        let sorted = self.0.into_sorted_vec().into_iter();
         sorted.map(|wait| wait.0).collect()
     }
 }

@@ -2,14 +2,18 @@
 
 mod clock_offsets;
 mod clock_skew;
+mod complete;
 mod doubtful;
 mod interrupt_use;
+mod interrupted;
 mod load;
 mod longest_waits;
+mod noticed_waits;
 mod ranks;
 mod spread;
 mod use_of_cpus;
 mod wakes;
+mod wanted;
 
 use std::ops::Range;
 
@@ -17,17 +21,21 @@ use tables::{CpuRunsView, StoreError, Table};
 
 use crate::{Case, Silences};
 pub use clock_skew::{ClockSkew, Pair};
+pub use complete::Complete;
 pub use doubtful::Doubtful;
 pub(crate) use interrupt_use::{COLUMNS as INTERRUPT_COLUMNS, Routines};
 pub use interrupt_use::{InterruptUse, Locked, RoutineUse, limit_ns};
+pub(crate) use interrupted::{Interrupted, query as interrupted_runs};
 pub use load::Load;
 use longest_waits::LongestWaits;
 pub use longest_waits::Wait;
+pub use noticed_waits::{NOTICED_NS, NoticedWaits};
 pub use ranks::RankUse;
 use ranks::Ranks;
 pub use spread::Spread;
 use use_of_cpus::UseOfCpus;
 pub use use_of_cpus::{CpuUse, ProcessUse};
+pub(crate) use wanted::Wanted;
 
 /// Sums over the runs of threads on CPUs.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +61,8 @@ pub struct Survey {
     pub ready_waits: Spread,
     /// The longest of these waits, the longest first; of threads and processes asked for more.
     pub longest_waits: Vec<Wait>,
+    /// Those that people notice, by process.
+    pub noticed_waits: Vec<NoticedWaits>,
     /// Runs that began when another thread was announced: switches before them are missing.
     pub contradictions: u64,
     /// How long these runs were, in nanoseconds.
@@ -61,6 +71,8 @@ pub struct Survey {
     pub doubtful: Doubtful,
     /// What DPCs and service routines had of the CPUs.
     pub interrupts: InterruptUse,
+    /// When all CPUs are recorded.
+    pub complete: Complete,
     /// Processors whose clocks disagree with others'.
     pub clock_skews: Vec<ClockSkew>,
     /// Whether events of threads made ready are in the trace: without them only the waits of threads
@@ -105,31 +117,37 @@ pub(crate) const COLUMNS: [&str; 31] = [
 
 impl Survey {
     /// The tables that are read.
-    pub(crate) const TABLES: [Table; 6] = [
+    pub(crate) const TABLES: [Table; 7] = [
         Table::CpuRuns,
         Table::ReadyThreads,
         Table::Samples,
         InterruptUse::TABLE,
+        Complete::TABLE,
         Doubtful::TABLES[0],
         Doubtful::TABLES[1],
     ];
 
     pub(crate) fn read(case: &Case<'_>) -> Result<Survey, StoreError> {
+        let complete = Complete::read(case)?;
         let ((interrupts, clock_skews), survey) = rayon::join(
-            || rayon::join(|| InterruptUse::read(case), || clock_skew::read(case)),
-            || Survey::of_runs(case),
+            || {
+                let clock_skews = || clock_skew::read(case, &complete);
+                rayon::join(|| InterruptUse::read(case), clock_skews)
+            },
+            || Survey::of_runs(case, &complete),
         );
         let survey = survey?;
         Ok(Survey {
             interrupts: interrupts?,
             clock_skews: clock_skews?,
             silences: Silences::read(case, &survey.load.gaps, survey.all_cpus_ns())?,
+            complete,
             ..survey
         })
     }
 
     /// All but what interrupts had and what clocks are.
-    fn of_runs(case: &Case<'_>) -> Result<Survey, StoreError> {
+    fn of_runs(case: &Case<'_>, complete: &Complete) -> Result<Survey, StoreError> {
         let runs = case.table(Table::CpuRuns)?;
         let mut survey = Survey {
             has_ready_events: case.has(Table::ReadyThreads)?,
@@ -141,15 +159,22 @@ impl Survey {
         let mut load = Load::new(ends.map_or(0..0, |(first, last)| first.first.min(0)..last.last));
         let mut uses = UseOfCpus::new(case.names.process_rows());
         let mut ranks = Ranks::default();
-        let mut longest = LongestWaits::new(case);
+        let wanted = Wanted::new(case, complete);
+        let (mut longest, mut noticed) =
+            (LongestWaits::default(), noticed_waits::ByProcess::default());
         let (mut first, mut last) = (i64::MAX, i64::MIN);
         let mut is_doubtful = Vec::new();
+        let mut interrupted = Interrupted::new(case, i64::MIN..i64::MAX)?;
+        let mut inside_ns = Vec::new();
         for batch in case.batches(&runs, i64::MIN..i64::MAX, &COLUMNS) {
             let batch = batch?;
             let view = CpuRunsView::new(&batch)?;
             is_doubtful.clear();
             is_doubtful.extend((0..view.len()).map(|row| survey.doubtful.is(&view, row)));
+            inside_ns.clear();
             for (row, is_doubtful) in is_doubtful.iter().enumerate() {
+                let (cpu, end, cpu_ns) = (view.cpu[row], view.end_ns[row], view.cpu_ns[row]);
+                inside_ns.push(interrupted.of_run(cpu, end, cpu_ns)?);
                 if *is_doubtful {
                     survey.doubtful.count(view.cpu_ns[row]);
                 }
@@ -161,10 +186,11 @@ impl Survey {
                         survey.contradicted_ns.saturating_add(view.cpu_ns[row]);
                 }
             }
-            uses.add(&view, &is_doubtful);
+            uses.add(&view, &is_doubtful, &inside_ns);
             load.add(&view, &is_doubtful);
             ranks.add(&view);
-            longest.add(&view);
+            longest.add(&view, &wanted);
+            noticed.add(&view, &wanted);
             survey.ready_waits.add(&view);
         }
         survey.span = match first <= last {
@@ -175,6 +201,7 @@ impl Survey {
         survey.load = load;
         (survey.ranks, survey.runs_with_rank) = ranks.finish();
         survey.longest_waits = longest.finish();
+        survey.noticed_waits = noticed.finish();
         Ok(survey)
     }
 
@@ -186,5 +213,20 @@ impl Survey {
     /// The time of all CPUs together.
     pub fn all_cpus_ns(&self) -> i64 {
         self.span_ns().saturating_mul(self.cpus.len() as i64)
+    }
+
+    /// The time of all CPUs together within a range while the machine was awake.
+    pub(crate) fn awake_cpus_ns(&self, range: &Range<i64>) -> i64 {
+        let range_ns = range.end.saturating_sub(range.start);
+        let awake_ns = range_ns - self.silences.asleep_ns(range);
+        awake_ns.saturating_mul(self.cpus.len() as i64)
+    }
+
+    /// Of what a share of that time is one.
+    pub(crate) fn of_their_time(&self, range: &Range<i64>) -> &'static str {
+        match self.silences.asleep_ns(range) {
+            0 => "of their time",
+            _ => "of the time that the machine was awake",
+        }
     }
 }

@@ -16,8 +16,10 @@ pub struct CpuUse {
 /// What a process had of the CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessUse {
-    /// How long its threads ran, in nanoseconds.
+    /// How long its threads ran, in nanoseconds, with what interrupted them.
     pub cpu_ns: i64,
+    /// How long DPCs and service routines interrupted them, as far as these are recorded.
+    pub interrupts_ns: i64,
     /// How often.
     pub runs: u64,
     /// How many of its waits for a CPU are known.
@@ -26,6 +28,25 @@ pub struct ProcessUse {
     pub ready_ns: i64,
     /// The longest of these waits.
     pub longest_ready_ns: i64,
+}
+
+impl ProcessUse {
+    /// Adds a run, how long it was interrupted, and how long its thread was ready before it.
+    pub(crate) fn add(&mut self, cpu_ns: i64, interrupts_ns: i64, ready_ns: Option<i64>) {
+        self.cpu_ns = self.cpu_ns.saturating_add(cpu_ns);
+        self.interrupts_ns = self.interrupts_ns.saturating_add(interrupts_ns);
+        self.runs += 1;
+        if let Some(ready_ns) = ready_ns {
+            self.known_waits += 1;
+            self.ready_ns = self.ready_ns.saturating_add(ready_ns);
+            self.longest_ready_ns = self.longest_ready_ns.max(ready_ns);
+        }
+    }
+
+    /// How long its threads themselves ran.
+    pub(crate) fn own_ns(&self) -> i64 {
+        self.cpu_ns - self.interrupts_ns
+    }
 }
 
 /// Adds up who used the CPUs.
@@ -44,8 +65,9 @@ impl UseOfCpus {
         }
     }
 
-    /// Adds runs but those of which it is said that they are doubtful.
-    pub(super) fn add(&mut self, runs: &CpuRunsView<'_>, is_doubtful: &[bool]) {
+    /// Adds runs but those of which it is said that they are doubtful, and how long routines
+    /// interrupted each.
+    pub(super) fn add(&mut self, runs: &CpuRunsView<'_>, is_doubtful: &[bool], inside_ns: &[i64]) {
         let unknown = self.processes.len() - 1;
         for (row, is_doubtful) in is_doubtful.iter().enumerate() {
             let (cpu, cpu_ns) = (runs.cpu[row], runs.cpu_ns[row]);
@@ -69,14 +91,11 @@ impl UseOfCpus {
                 .process_row
                 .get(row)
                 .map_or(unknown, |row| row as usize);
-            let process = &mut self.processes[process.min(unknown)];
-            process.cpu_ns = process.cpu_ns.saturating_add(cpu_ns);
-            process.runs += 1;
-            if let Some(ready_ns) = runs.ready_ns.get(row) {
-                process.known_waits += 1;
-                process.ready_ns = process.ready_ns.saturating_add(ready_ns);
-                process.longest_ready_ns = process.longest_ready_ns.max(ready_ns);
-            }
+            self.processes[process.min(unknown)].add(
+                cpu_ns,
+                inside_ns[row],
+                runs.ready_ns.get(row),
+            );
             let priority = runs.priority.get(row).and_then(|p| usize::try_from(p).ok());
             if let Some(ns) = priority.and_then(|p| self.priorities_ns.get_mut(p)) {
                 *ns = ns.saturating_add(cpu_ns);

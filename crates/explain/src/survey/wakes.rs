@@ -3,6 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use tables::{CpuRunsView, ReadyThreadsView, StoreError, Table};
 
+use super::Complete;
 use crate::Case;
 
 /// A moment by the clock of a CPU.
@@ -34,8 +35,8 @@ const WAITING: u8 = 5;
 const KEPT: usize = 1 << 18;
 
 /// The wakes of all threads that were made ready and ran; of those that wake most often only as many
-/// as have room. Threads that wake seldom come first: they tell best which run was whose.
-pub(super) fn read(case: &Case<'_>) -> Result<Vec<Wakes>, StoreError> {
+/// as have room, and only while all CPUs are recorded. Threads that wake seldom come first: they tell best which run was whose.
+pub(super) fn read(case: &Case<'_>, complete: &Complete) -> Result<Vec<Wakes>, StoreError> {
     let mut kept = Kept::new(KEPT);
     let readied = case.table(Table::ReadyThreads)?;
     for batch in case.batches(
@@ -47,7 +48,7 @@ pub(super) fn read(case: &Case<'_>) -> Result<Vec<Wakes>, StoreError> {
         let view = ReadyThreadsView::new(&batch)?;
         for row in 0..view.len() {
             let (ns, cpu) = (view.time_ns[row], view.cpu[row]);
-            if let Some(wakes) = kept.of(view.thread_id[row]) {
+            if let Some(wakes) = (kept.of(view.thread_id[row])).filter(|_| complete.holds(ns, ns)) {
                 wakes.readied.push(Moment { ns, cpu });
             }
         }
@@ -60,10 +61,13 @@ pub(super) fn read(case: &Case<'_>) -> Result<Vec<Wakes>, StoreError> {
         for row in 0..view.len() {
             // Of its first run nothing is known: most threads waited before.
             let state = view.previous_state.get(row);
-            if view.thread_id[row] == 0 || state.is_some_and(|state| state != WAITING) {
+            let (start_ns, end_ns, cpu) = (view.start_ns[row], view.end_ns[row], view.cpu[row]);
+            if view.thread_id[row] == 0
+                || state.is_some_and(|state| state != WAITING)
+                || !complete.holds(start_ns, start_ns)
+            {
                 continue;
             }
-            let (start_ns, end_ns, cpu) = (view.start_ns[row], view.end_ns[row], view.cpu[row]);
             if let Some(wakes) = kept.of(view.thread_id[row]) {
                 wakes.ran.push(Moment { ns: start_ns, cpu });
                 wakes.ended.push(Moment { ns: end_ns, cpu });

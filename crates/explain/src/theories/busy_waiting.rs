@@ -19,8 +19,6 @@ static ABOUT: About = About {
     id: "busy-waiting",
     question: "Did drivers keep CPUs while they waited for their devices?",
     tables: &[Table::Samples, Table::Stacks],
-    record: "samples with stacks (xperf -on PROFILE+PROC_THREAD+LOADER -stackwalk Profile, WPR \
-             keywords SampledProfile, ProcessThread and Loader); symbols of ntoskrnl.exe help",
     sources: &[
         Source {
             title: "Bruce Dawson: What Outranks Thread Priority? (randomascii.wordpress.com; i8042prt.sys, 700 ms)",
@@ -102,8 +100,20 @@ struct Spin {
     samples: i64,
     ns: i64,
     threads: FxHashMap<(Option<u32>, u32), Spun>,
-    /// Unbroken stretches: CPU, thread, samples, from the first to the last sample.
-    bursts: Vec<(u16, u32, i64, Range<i64>)>,
+    /// Unbroken stretches, the longest first.
+    bursts: Vec<Burst>,
+}
+
+/// Samples of a thread on a CPU without a break.
+#[derive(Clone, Debug)]
+struct Burst {
+    cpu: u16,
+    thread_id: u32,
+    samples: i64,
+    /// The time that they stand for.
+    ns: i64,
+    /// From the first to the last of them.
+    at: Range<i64>,
 }
 
 /// What a thread did of it.
@@ -130,7 +140,7 @@ impl Spin {
     }
 
     fn longest_ns(&self) -> i64 {
-        let lasted = self.bursts.iter().map(|(.., at)| at.end - at.start);
+        let lasted = self.bursts.iter().map(|burst| burst.ns);
         lasted.max().unwrap_or(0)
     }
 
@@ -396,7 +406,7 @@ fn measure(case: &Case<'_>, spins: &mut [Spin], interval_ns: i64) -> Result<(), 
             by_stack.entry(*stack_id).or_default().push(place);
         }
     }
-    let mut open: FxHashMap<(usize, u16, u32), (i64, Range<i64>)> = FxHashMap::default();
+    let mut open: FxHashMap<(usize, u16, u32), Burst> = FxHashMap::default();
     let table = case.table(Table::Samples)?;
     for batch in case.batches(&table, i64::MIN..i64::MAX, &COLUMNS) {
         let batch = batch?;
@@ -430,32 +440,38 @@ fn measure(case: &Case<'_>, spins: &mut [Spin], interval_ns: i64) -> Result<(), 
                 thread.samples += 1;
                 thread.ns = thread.ns.saturating_add(ns);
                 thread.last_ns = time_ns;
+                let new = Burst {
+                    cpu,
+                    thread_id,
+                    samples: 0,
+                    ns: 0,
+                    at: time_ns..time_ns,
+                };
                 let key = (*place, cpu, thread_id);
-                let burst = open.entry(key).or_insert((0, time_ns..time_ns));
-                if time_ns.saturating_sub(burst.1.end) > gap_ns(interval_ns) {
-                    let (samples, during) = std::mem::replace(burst, (0, time_ns..time_ns));
-                    spin.bursts.push((cpu, thread_id, samples, during));
+                let burst = open.entry(key).or_insert_with(|| new.clone());
+                if time_ns.saturating_sub(burst.at.end) > gap_ns(interval_ns) {
+                    spin.bursts.push(std::mem::replace(burst, new));
                 }
-                burst.0 += 1;
-                burst.1.end = time_ns;
+                burst.samples += 1;
+                burst.ns = burst.ns.saturating_add(ns);
+                burst.at.end = time_ns;
             }
         }
     }
-    for ((place, cpu, thread_id), (samples, during)) in open {
-        spins[place].bursts.push((cpu, thread_id, samples, during));
+    for ((place, ..), burst) in open {
+        spins[place].bursts.push(burst);
     }
     for spin in spins {
-        spin.bursts.sort_unstable_by_key(|(cpu, thread_id, _, at)| {
-            (Reverse(at.end - at.start), at.start, *cpu, *thread_id)
-        });
+        spin.bursts
+            .sort_unstable_by_key(|b| (Reverse(b.ns), b.at.start, b.cpu, b.thread_id));
     }
     Ok(())
 }
 
 fn found_spin(case: &Case<'_>, spin: &Spin, interval_ns: i64) -> Finding {
     let driver = case.module_label(Some(spin.driver)).unwrap_or("a driver");
-    let (cpu, thread_id, _, longest) = spin.bursts[0].clone();
-    let longest_ns = longest.end - longest.start;
+    let longest = spin.bursts[0].clone();
+    let (cpu, thread_id, longest_ns) = (longest.cpu, longest.thread_id, longest.ns);
     let severity = match spin.is_named && longest_ns >= FELT_NS {
         true => Severity::Problem,
         false => Severity::Warning,
@@ -471,20 +487,24 @@ fn found_spin(case: &Case<'_>, spin: &Spin, interval_ns: i64) -> Finding {
         "{what} ({} samples); at the longest, thread {thread_id} kept CPU {cpu} for {} from {} on.{}",
         grouped(spin.samples.unsigned_abs()),
         duration(longest_ns),
-        duration(longest.start),
+        duration(longest.at.start),
         match spin.is_named {
             true =>
                 " Microsoft's guidance for KeStallExecutionProcessor is less than 50 µs at a time.",
             false => "",
         }
     );
-    let long = spin.bursts.iter().map(|(.., at)| at.clone());
-    let long = union(long.filter(|at| at.end - at.start >= NOTED_NS).collect());
+    // The time that samples stand for ends with each.
+    let long = spin.bursts.iter().filter(|burst| burst.ns >= NOTED_NS);
+    let long = union(
+        long.map(|burst| burst.at.end - burst.ns..burst.at.end)
+            .collect(),
+    );
     let lasted_ns: i64 = long.iter().map(|at| at.end - at.start).sum();
     let lost_ns = lasted_ns.min(spin.ns);
     let during = match (long.first(), long.last()) {
         (Some(first), Some(last)) => first.start..last.end,
-        _ => longest,
+        _ => longest.at,
     };
     let mut finding = Finding::new(&ABOUT, severity, sentence)
         .costing(
@@ -560,25 +580,26 @@ fn by_burst(spin: &Spin, interval_ns: i64) -> Evidence {
         Column::new("last_ns", "to", Unit::Moment),
         Column::new("lasted_ns", "without a break", Unit::Duration),
     ];
+    let cap_ns = cap_ns(interval_ns);
     let query = format!(
         "SELECT cpu, thread_id, count(*) AS samples, min(time_ns) AS first_ns, max(time_ns) AS \
-         last_ns, max(time_ns) - min(time_ns) AS lasted_ns FROM (SELECT cpu, thread_id, time_ns, \
-         sum(begins) OVER (PARTITION BY cpu, thread_id ORDER BY time_ns) AS stretch FROM (SELECT \
-         cpu, thread_id, time_ns, CASE WHEN time_ns - lag(time_ns) OVER (PARTITION BY cpu, \
+         last_ns, coalesce(sum(CASE WHEN weight_ns > {cap_ns} THEN {cap_ns} ELSE weight_ns END), 0) \
+         AS lasted_ns FROM (SELECT cpu, thread_id, time_ns, weight_ns, sum(begins) OVER (PARTITION BY cpu, thread_id ORDER BY time_ns) AS stretch FROM (SELECT \
+         cpu, thread_id, time_ns, weight_ns, CASE WHEN time_ns - lag(time_ns) OVER (PARTITION BY cpu, \
          thread_id ORDER BY time_ns) > {} THEN 1 ELSE 0 END AS begins FROM samples WHERE {})) GROUP \
          BY cpu, thread_id, stretch ORDER BY lasted_ns DESC, first_ns, cpu, thread_id LIMIT {SHOWN}",
         gap_ns(interval_ns),
         spin.condition()
     );
     let mut evidence = Evidence::new("The longest stretches", query, &columns);
-    for (cpu, thread_id, samples, at) in spin.bursts.iter().take(SHOWN) {
+    for burst in spin.bursts.iter().take(SHOWN) {
         evidence = evidence.row([
-            Some((*cpu).into()),
-            Some((*thread_id).into()),
-            Some((*samples).into()),
-            Some(at.start.into()),
-            Some(at.end.into()),
-            Some((at.end - at.start).into()),
+            Some(burst.cpu.into()),
+            Some(burst.thread_id.into()),
+            Some(burst.samples.into()),
+            Some(burst.at.start.into()),
+            Some(burst.at.end.into()),
+            Some(burst.ns.into()),
         ]);
     }
     evidence

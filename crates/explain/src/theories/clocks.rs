@@ -14,8 +14,6 @@ static ABOUT: About = About {
     id: "clocks",
     question: "Do the processors' clocks agree?",
     tables: &[Table::CpuRuns, Table::ReadyThreads],
-    record: "context switches and threads made ready (xperf -on CSWITCH+DISPATCHER, WPR keywords \
-             CSwitch and ReadyThread)",
     sources: &[],
 };
 
@@ -51,7 +49,7 @@ impl Theory for Clocks {
             more => format!(", and {more} more disagree"),
         };
         let pairs = skews.iter().flat_map(|skew| &skew.pairs);
-        let first = pairs.clone().map(|pair| pair.start_ns).min();
+        let first = pairs.clone().map(|pair| pair.readied_ns).min();
         let last = pairs.map(|pair| pair.readied_ns.max(pair.end_ns)).max();
         let sentence = format!(
             "The processors' clocks disagree: {}{more}. Threads seem to run before they are made \

@@ -1,11 +1,15 @@
 //! Who used the CPUs, and which modules were they in?
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 use tables::{SamplesView, StoreError, Table};
 
+use crate::ranges::overlap;
+use crate::survey::interrupted_runs;
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, Severity, Theory, Unit, counted, duration,
-    grouped, percent,
+    About, Case, Column, Evidence, Finding, Outcome, ProcessUse, Severity, Theory, Unit, counted,
+    duration, grouped, moment, percent, runs,
 };
 
 /// CPU time by process and module.
@@ -15,8 +19,6 @@ static ABOUT: About = About {
     id: "cpu-use",
     question: "Were the CPUs used: by which programs, and in which of their modules?",
     tables: &[Table::CpuRuns, Table::Samples],
-    record: "context switches or samples (xperf -on CSWITCH+PROFILE, WPR keywords CSwitch and \
-             SampledProfile)",
     sources: &[],
 };
 
@@ -29,8 +31,16 @@ impl Theory for CpuUse {
     }
 
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
-        let mut findings = Vec::new();
-        findings.extend(by_process(case).map(|finding| case.survey.doubtful.doubted(finding)));
+        let mut findings: Vec<Finding> = Vec::new();
+        let survey = &case.survey;
+        if let Some(range) = asked(case) {
+            findings.extend(by_process(case, &within(case, &range)?, Some(&range)));
+        }
+        findings.extend(by_process(case, &survey.processes, None));
+        let findings = findings.into_iter();
+        let mut findings: Vec<Finding> = findings
+            .map(|finding| survey.doubtful.doubted(finding))
+            .collect();
         findings.extend(by_module(case)?);
         Ok(match findings.is_empty() {
             true => Outcome::NotRecorded("there are neither context switches nor samples".into()),
@@ -39,38 +49,82 @@ impl Theory for CpuUse {
     }
 }
 
-fn by_process(case: &Case<'_>) -> Option<Finding> {
+/// The stretch of time that is asked for, if one is.
+fn asked(case: &Case<'_>) -> Option<Range<i64>> {
+    let asked = case.asked.during.as_ref()?;
+    // A moment is no stretch of time.
+    overlap(asked, &case.survey.span).filter(|range| range.end - range.start > 1)
+}
+
+/// Use by the rows of `processes` within a stretch of time; those of no known process are the last.
+fn within(case: &Case<'_>, range: &Range<i64>) -> Result<Vec<ProcessUse>, StoreError> {
+    let mut used = vec![ProcessUse::default(); case.survey.processes.len()];
+    let unknown = used.len().saturating_sub(1);
+    const COLUMNS: [&str; 8] = [
+        "start_ns",
+        "end_ns",
+        "cpu_ns",
+        "planned_thread_id",
+        "cpu",
+        "thread_id",
+        "process_row",
+        "ready_ns",
+    ];
+    runs::each_within(case, range, &COLUMNS, |view, row, within| {
+        let process = view
+            .process_row
+            .get(row)
+            .map_or(unknown, |row| row as usize);
+        if let Some(used) = used.get_mut(process.min(unknown)) {
+            let ran_ns = within.cpu_ns + within.inside_ns;
+            used.add(ran_ns, within.inside_ns, view.ready_ns.get(row));
+        }
+    })?;
+    Ok(used)
+}
+
+/// What processes had of the CPUs, in the whole trace or a stretch of it.
+fn by_process(case: &Case<'_>, used: &[ProcessUse], range: Option<&Range<i64>>) -> Option<Finding> {
     let survey = &case.survey;
-    let busy_ns: i64 = survey.cpus.iter().map(|cpu| cpu.busy_ns).sum();
-    let used = &survey.processes;
     // The last are those of no known process.
     let unknown = used.len().checked_sub(1)?;
     let mut processes: Vec<usize> = (0..used.len()).filter(|row| used[*row].runs > 0).collect();
-    processes.sort_by_key(|row| (-used[*row].cpu_ns, *row));
+    processes.sort_by_key(|row| (-used[*row].own_ns(), *row));
+    let busy_ns: i64 = used.iter().map(|used| used.cpu_ns).sum();
+    let inside_ns: i64 = used.iter().map(|used| used.interrupts_ns).sum();
     let row_of = |place: usize| (place != unknown).then_some(place as u32);
     let told = |place: usize| {
         let whose = case.processes(row_of(place), None);
-        format!("{whose} ({})", duration(used[place].cpu_ns))
+        format!("{whose} ({})", duration(used[place].own_ns()))
+    };
+    let (interrupted, rest) = match inside_ns {
+        0 => (String::new(), ", most"),
+        ns => (
+            format!(", {} of that with DPCs and service routines", duration(ns)),
+            "; most of the rest",
+        ),
     };
     let most = match processes.as_slice() {
-        [] if survey.doubtful.runs == 0 => return None,
+        [] if survey.doubtful.runs == 0 && range.is_none() => return None,
         [] => String::new(),
         [first, next, ..] if *first == unknown => {
-            format!(", most with {}, then with {}", told(*first), told(*next))
+            format!("{rest} with {}, then with {}", told(*first), told(*next))
         }
-        [first, ..] => format!(", most with {}", told(*first)),
+        [first, ..] => format!("{rest} with {}", told(*first)),
     };
+    let runs = interrupted_runs(case, range);
     let mut evidence = Evidence::new(
         "CPU time by process",
         format!(
-            "SELECT process(process_row) AS process, sum(cpu_ns) AS cpu_ns, count(*) AS runs, \
-             sum(ready_ns) AS ready_ns, max(ready_ns) AS longest_ready_ns FROM cpu_runs WHERE {} \
-             GROUP BY process_row ORDER BY cpu_ns DESC, process_row NULLS LAST LIMIT {SHOWN}",
-            survey.doubtful.is_believed()
+            "SELECT process(process_row) AS process, sum(cpu_ns) AS cpu_ns, sum(inside_ns) AS \
+             interrupts_ns, count(*) AS runs, sum(ready_ns) AS ready_ns, max(ready_ns) AS \
+             longest_ready_ns FROM {runs} GROUP BY process_row ORDER BY cpu_ns DESC, process_row \
+             NULLS LAST LIMIT {SHOWN}"
         ),
         &[
             Column::new("process", "process", Unit::None),
             Column::new("cpu_ns", "CPU time", Unit::Duration),
+            Column::new("interrupts_ns", "interrupted for", Unit::Duration),
             Column::new("runs", "runs", Unit::Count),
             Column::new("ready_ns", "waited for a CPU", Unit::Duration),
             Column::new("longest_ready_ns", "at most", Unit::Duration),
@@ -81,18 +135,51 @@ fn by_process(case: &Case<'_>) -> Option<Finding> {
         let waited = |ns: i64| (used.known_waits > 0).then(|| ns.into());
         evidence = evidence.row([
             case.process_label(row_of(*row)).map(Into::into),
-            Some(used.cpu_ns.into()),
+            Some(used.own_ns().into()),
+            Some(used.interrupts_ns.into()),
             Some(used.runs.into()),
             waited(used.ready_ns),
             waited(used.longest_ready_ns),
         ]);
     }
-    let sentence = format!(
-        "CPUs were busy for {} ({} of their time){most}.",
-        duration(busy_ns),
-        percent(busy_ns, survey.all_cpus_ns()),
+    let all = Evidence::new(
+        "CPU time of all",
+        format!(
+            "SELECT coalesce(sum(cpu_ns + inside_ns), 0) AS busy_ns, coalesce(sum(inside_ns), 0) AS \
+             interrupts_ns FROM {runs}"
+        ),
+        &[
+            Column::new("busy_ns", "busy", Unit::Duration),
+            Column::new("interrupts_ns", "of that DPCs and service routines", Unit::Duration),
+        ],
+    )
+    .row([busy_ns, inside_ns].map(|ns| Some(ns.into())));
+    let when = range.map_or_else(String::new, |range| {
+        format!("From {} to {} ", moment(range.start), moment(range.end))
+    });
+    let whole = range.unwrap_or(&survey.span);
+    let share = format!(
+        "{} {}",
+        percent(busy_ns, survey.awake_cpus_ns(whole)),
+        survey.of_their_time(whole)
     );
-    Some(Finding::new(&ABOUT, Severity::Information, sentence).with(evidence))
+    let sentence = format!(
+        "{when}CPUs were busy for {} ({share}){interrupted}{most}.",
+        duration(busy_ns),
+    );
+    let mut finding = Finding::new(&ABOUT, Severity::Information, sentence)
+        .with(evidence)
+        .with(all);
+    if let Some(range) = range {
+        finding = finding.during(range.clone());
+    }
+    Some(match survey.interrupts.routines.is_empty() {
+        true => finding.doubt(
+            "DPCs and service routines are not recorded: their time counts as that of the threads \
+             that they interrupted",
+        ),
+        false => finding,
+    })
 }
 
 #[derive(Clone, Copy, Default)]
@@ -215,12 +302,16 @@ fn by_module(case: &Case<'_>) -> Result<Option<Finding>, StoreError> {
     let finding = Finding::new(&ABOUT, Severity::Information, sentence)
         .with(evidence)
         .with(total);
-    let finding = match idle {
-        0 => finding.doubt(
+    let finding = match lacks_idle(case, idle, all) {
+        Some(true) => finding.doubt(
             "No sample found an idle CPU: those of idle CPUs were left out of the trace, and how \
              much of their time CPUs were busy cannot be told by samples",
         ),
-        _ => finding,
+        Some(false) => finding,
+        None => finding.doubt(
+            "No sample found an idle CPU: either none was idle, or samples of idle CPUs were left \
+             out of the trace",
+        ),
     };
     Ok(Some(match unknown.samples {
         0 => finding,
@@ -230,4 +321,16 @@ fn by_module(case: &Case<'_>) -> Result<Option<Finding>, StoreError> {
             share(samples)
         )),
     }))
+}
+
+/// Whether samples of idle CPUs were left out: by the time that CPUs were idle, there would have been
+/// ten or more. Unknown without context switches, which tell that.
+fn lacks_idle(case: &Case<'_>, idle: u64, busy: u64) -> Option<bool> {
+    if idle > 0 {
+        return Some(false);
+    }
+    let cpus = &case.survey.cpus;
+    let idle_ns: i64 = cpus.iter().map(|cpu| cpu.idle_ns).sum();
+    let busy_ns: i64 = cpus.iter().map(|cpu| cpu.busy_ns).sum();
+    (busy_ns > 0).then(|| busy as f64 * idle_ns as f64 / busy_ns as f64 >= 10.0)
 }

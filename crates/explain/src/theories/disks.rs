@@ -14,7 +14,6 @@ static ABOUT: About = About {
     id: "disks",
     question: "Did requests to disks take long, or queue?",
     tables: &[Table::DiskIo],
-    record: "disk requests (xperf -on DISK_IO+DISK_IO_INIT, WPR keywords DiskIO and DiskIOInit)",
     sources: &[],
 };
 

@@ -15,7 +15,6 @@ static ABOUT: About = About {
     id: "frozen",
     question: "Were processes frozen, so that none of their threads could run?",
     tables: &[Table::ProcessFreezes, Table::Focus, Table::CpuRuns],
-    record: "the provider Microsoft-Windows-Kernel-Process with keyword 0x200 (process freeze)",
     sources: &[Source {
         title: "Bruce Dawson: What Outranks Thread Priority? (randomascii.wordpress.com; process freezing)",
         url: "",
@@ -29,11 +28,12 @@ const SHOWN: usize = 10;
 /// The reasons to wait that are a suspension: `Suspended` and `WrSuspended`.
 const SUSPENDED: [u8; 2] = [5, 12];
 
-struct Freeze {
-    range: Range<i64>,
+/// A time during which Windows let no thread of a process run.
+pub(super) struct Freeze {
+    pub(super) range: Range<i64>,
     is_thawed: bool,
-    process_id: u32,
-    process_row: Option<u32>,
+    pub(super) process_id: u32,
+    pub(super) process_row: Option<u32>,
 }
 
 impl Theory for Freezes {
@@ -69,7 +69,8 @@ fn found(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Find
     let woken = woken(case, freeze)?;
     let wanted_ns = [focus_ns, woken.first().map(|woken| woken.start_ns)];
     let wanted_ns = wanted_ns.into_iter().flatten().min();
-    let lost_ns = wanted_ns.map_or(0, |since| end - since);
+    let silences = &case.survey.silences;
+    let lost_ns = wanted_ns.map_or(0, |since| end - since - silences.asleep_ns(&(since..end)));
     let severity = match lost_ns {
         NOTICED_NS.. => Severity::Problem,
         _ => Severity::Information,
@@ -87,31 +88,16 @@ fn found(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Find
         ),
         (None, None) => String::new(),
     };
+    let slept = match silences.asleep_ns(&(start..end)) {
+        0 => String::new(),
+        ns => format!(" The machine itself slept for {} of that.", duration(ns)),
+    };
     let sentence = format!(
-        "{process} was frozen at {} and {until}: for {} none of its threads could run.{wanted}",
+        "{process} was frozen at {} and {until}: for {} none of its threads could run.{wanted}{slept}",
         duration(start),
         duration(end - start),
     );
     let id = freeze.process_id;
-    let the_freeze = Evidence::new(
-        "The freeze",
-        format!(
-            "SELECT process(process_row) AS process, start_ns, end_ns, end_ns - start_ns AS \
-             frozen_ns FROM process_freezes WHERE process_id = {id} AND start_ns = {start}"
-        ),
-        &[
-            Column::new("process", "process", Unit::None),
-            Column::new("start_ns", "frozen at", Unit::Moment),
-            Column::new("end_ns", "thawed at", Unit::Moment),
-            Column::new("frozen_ns", "frozen", Unit::Duration),
-        ],
-    )
-    .row([
-        case.process_label(freeze.process_row).map(Into::into),
-        Some(start.into()),
-        Some(end.into()),
-        Some((end - start).into()),
-    ]);
     let [explicit, implicit] = SUSPENDED;
     let mut suspended = Evidence::new(
         "Threads that were woken meanwhile, and suspended again",
@@ -135,22 +121,58 @@ fn found(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Find
             Some(woken.end_ns.into()),
         ]);
     }
-    let finding = Finding::new(&ABOUT, severity, sentence)
+    let mut finding = Finding::new(&ABOUT, severity, sentence)
         .during(start..end)
-        .with(the_freeze)
+        .with(freeze.evidence(case))
         .with(suspended);
+    if !slept.is_empty() {
+        finding = finding.with(silences.evidence(&(start..end)));
+    }
     Ok(match lost_ns {
         0 => finding.doubt(
             "Windows freezes packaged apps that are out of sight; that is a problem only if somebody \
              waited for one",
         ),
         _ => finding
-            .costing(lost_ns, format!("of whoever waited for {process}: from when it was wanted"))
+            .costing(
+                lost_ns,
+                match slept.is_empty() {
+                    true => format!("of whoever waited for {process}: from when it was wanted"),
+                    false => format!(
+                        "of whoever waited for {process}: from when it was wanted, while the machine \
+                         was awake"
+                    ),
+                },
+            )
             .remedy(
                 "Find out why the system froze it while it was wanted: the Background Tasks \
                  Infrastructure service decides, by what the shell tells it of windows",
             ),
     })
+}
+
+impl Freeze {
+    /// When it was.
+    pub(super) fn evidence(&self, case: &Case<'_>) -> Evidence {
+        let Range { start, end } = self.range;
+        let query = format!(
+            "SELECT process(process_row) AS process, start_ns, end_ns, end_ns - start_ns AS \
+             frozen_ns FROM process_freezes WHERE process_id = {} AND start_ns = {start}",
+            self.process_id
+        );
+        let columns = [
+            Column::new("process", "process", Unit::None),
+            Column::new("start_ns", "frozen at", Unit::Moment),
+            Column::new("end_ns", "thawed at", Unit::Moment),
+            Column::new("frozen_ns", "frozen", Unit::Duration),
+        ];
+        Evidence::new("The freeze", query, &columns).row([
+            case.process_label(self.process_row).map(Into::into),
+            Some(start.into()),
+            Some(end.into()),
+            Some((end - start).into()),
+        ])
+    }
 }
 
 /// A run of a thread of a frozen process that ended by its suspension.
@@ -199,7 +221,8 @@ fn woken(case: &Case<'_>, freeze: &Freeze) -> Result<Vec<Woken>, StoreError> {
     Ok(found)
 }
 
-fn read(case: &Case<'_>) -> Result<Vec<Freeze>, StoreError> {
+/// All freezes, in order of time.
+pub(super) fn read(case: &Case<'_>) -> Result<Vec<Freeze>, StoreError> {
     let table = case.table(Table::ProcessFreezes)?;
     let mut freezes = Vec::new();
     for chunk in 0..table.chunks().len() {

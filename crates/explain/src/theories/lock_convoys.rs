@@ -6,10 +6,14 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tables::{CpuRunsView, StoreError, Table};
 
+use crate::silence::asleep_sql;
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, duration,
-    grouped, labels,
+    About, Case, Column, Evidence, Finding, Outcome, Severity, Silences, Source, Theory, Unit,
+    duration, grouped, labels,
 };
+
+use super::long_waits::starved::Starved;
+use super::long_waits::story::Thread;
 
 /// Locks that go from thread to thread of a process.
 pub(crate) struct LockConvoys;
@@ -18,8 +22,6 @@ static ABOUT: About = About {
     id: "lock-convoy",
     question: "Did threads of one program wait for each other, one after the other?",
     tables: &[Table::CpuRuns],
-    record: "context switches and threads made ready (xperf -on PROC_THREAD+CSWITCH+DISPATCHER, WPR \
-             keywords CSwitch and ReadyThread)",
     sources: &[Source {
         title: "Microsoft: wait reasons (KWAIT_REASON)",
         url: "https://learn.microsoft.com/windows-hardware/drivers/ddi/wdm/ne-wdm-_kwait_reason",
@@ -40,14 +42,19 @@ const TIMES: u64 = 8;
 /// What people notice, and what interrupts their thoughts (Nielsen).
 const NOTICED_NS: i64 = 100_000_000;
 const PROBLEM_NS: i64 = 1_000_000_000;
+/// A millisecond.
+const MS: i64 = 1_000_000;
 /// Rows shown.
 const SHOWN: usize = 20;
 /// Convoys told of.
 const TOLD: usize = 5;
+/// Of what a thread waited, a smaller part in which those that it waited for got no CPU is not told.
+const PART: i64 = 10;
 
-const COLUMNS: [&str; 9] = [
+const COLUMNS: [&str; 10] = [
     "end_ns",
     "thread_id",
+    "thread_row",
     "process_row",
     "readied_ns",
     "waits_ns",
@@ -62,24 +69,32 @@ const COLUMNS: [&str; 9] = [
 struct Wait {
     process_row: u32,
     thread_id: u32,
+    thread_row: Option<u32>,
     by_thread_id: u32,
     readied_ns: i64,
     waits_ns: i64,
+    /// How long of that the machine was awake.
+    awake_ns: i64,
     reason: u8,
 }
 
 impl Wait {
-    fn read(runs: &CpuRunsView<'_>, row: usize) -> Option<Wait> {
+    fn read(silences: &Silences, runs: &CpuRunsView<'_>, row: usize) -> Option<Wait> {
+        let waits_ns = runs.waits_ns.get(row).filter(|ns| *ns >= LONG_NS)?;
+        let readied_ns = runs.readied_ns.get(row)?;
+        let asleep_ns = silences.asleep_ns(&(readied_ns.saturating_sub(waits_ns)..readied_ns));
         let wait = Wait {
-            waits_ns: runs.waits_ns.get(row).filter(|ns| *ns >= LONG_NS)?,
+            waits_ns,
+            awake_ns: Some(waits_ns - asleep_ns).filter(|ns| *ns >= LONG_NS)?,
             reason: runs
                 .previous_wait_reason
                 .get(row)
                 .filter(|reason| LOCKS.contains(reason))?,
             process_row: runs.process_row.get(row)?,
             thread_id: runs.thread_id[row],
+            thread_row: runs.thread_row.get(row),
             by_thread_id: runs.readying_thread_id.get(row)?,
-            readied_ns: runs.readied_ns.get(row)?,
+            readied_ns,
         };
         let is_of_fellow = runs.readying_process_row.get(row) == Some(wait.process_row)
             && runs.readied_by_dpc.get(row) == Some(false);
@@ -135,7 +150,10 @@ fn convoys(case: &Case<'_>) -> Result<Vec<Convoy>, StoreError> {
     for wait in waits {
         let from = got
             .get(&(wait.process_row, wait.by_thread_id))
-            .filter(|(got_ns, _)| wait.readied_ns - got_ns <= HELD_NS);
+            .filter(|(got_ns, _)| {
+                let asleep_ns = case.survey.silences.asleep_ns(&(*got_ns..wait.readied_ns));
+                wait.readied_ns - got_ns - asleep_ns <= HELD_NS
+            });
         let convoy = match from {
             Some((_, convoy)) => *convoy,
             None => {
@@ -172,7 +190,7 @@ fn each_wait(
         let batch = batch?;
         let view = CpuRunsView::new(&batch)?;
         (0..view.len())
-            .filter_map(|row| Wait::read(&view, row))
+            .filter_map(|row| Wait::read(&case.survey.silences, &view, row))
             .for_each(&mut each);
     }
     Ok(())
@@ -193,19 +211,28 @@ fn found(case: &Case<'_>, convoy: &Convoy) -> Result<Finding, StoreError> {
     for wait in &waits {
         let (count, sum, longest) = threads.entry(wait.thread_id).or_default();
         *count += 1;
-        *sum = sum.saturating_add(wait.waits_ns);
-        *longest = (*longest).max(wait.waits_ns);
+        *sum = sum.saturating_add(wait.awake_ns);
+        *longest = (*longest).max(wait.awake_ns);
     }
     let mut threads: Vec<(u32, (u64, i64, i64))> = threads.into_iter().collect();
     threads.sort_by_key(|(id, (_, sum, _))| (Reverse(*sum), *id));
-    let (most_id, (_, lost_ns, _)) = threads[0];
+    let (most_id, (_, waited_ns, _)) = threads[0];
+    let starved = starved(case, &waits, most_id)?;
+    let starved = starved.filter(|starved| starved.ns >= waited_ns / PART);
+    let lost_ns = waited_ns - starved.as_ref().map_or(0, |starved| starved.ns);
 
     let [a, b, c, d, e, f, g] = LOCKS;
     let row = convoy.process_row;
+    let silences = case.survey.silences.parts_in(&(start..end));
+    let slept = match asleep_sql(&silences, "readied_ns - waits_ns", "readied_ns") {
+        _ if silences.is_empty() => String::new(),
+        asleep => format!(" - ({asleep})"),
+    };
     let of_convoy = format!(
-        "FROM cpu_runs WHERE process_row = {row} AND readying_process_row = {row} AND NOT \
-         readied_by_dpc AND previous_wait_reason IN ({a}, {b}, {c}, {d}, {e}, {f}, {g}) AND waits_ns \
-         >= {LONG_NS} AND readied_ns > {start} AND readied_ns <= {end}"
+        "FROM (SELECT *, waits_ns{slept} AS awake_ns FROM cpu_runs) WHERE process_row = {row} AND \
+         readying_process_row = {row} AND NOT readied_by_dpc AND previous_wait_reason IN ({a}, {b}, \
+         {c}, {d}, {e}, {f}, {g}) AND awake_ns >= {LONG_NS} AND readied_ns > {start} AND readied_ns \
+         <= {end}"
     );
     let times = waits.len() as u64;
     let all = Evidence::new(
@@ -220,7 +247,7 @@ fn found(case: &Case<'_>, convoy: &Convoy) -> Result<Finding, StoreError> {
     let mut by_thread = Evidence::new(
         "Who waited how long",
         format!(
-            "SELECT thread_id, count(*) AS waits, sum(waits_ns) AS waited_ns, max(waits_ns) AS \
+            "SELECT thread_id, count(*) AS waits, sum(awake_ns) AS waited_ns, max(awake_ns) AS \
              longest_ns {of_convoy} GROUP BY thread_id ORDER BY waited_ns DESC, thread_id LIMIT {SHOWN}"
         ),
         &[
@@ -241,7 +268,7 @@ fn found(case: &Case<'_>, convoy: &Convoy) -> Result<Finding, StoreError> {
     let mut handed = Evidence::new(
         "From thread to thread",
         format!(
-            "SELECT readied_ns, readying_thread_id, thread_id, waits_ns, \
+            "SELECT readied_ns, readying_thread_id, thread_id, awake_ns AS waits_ns, \
              wait_reason(previous_wait_reason) AS reason {of_convoy} ORDER BY readied_ns, thread_id \
              LIMIT {SHOWN}"
         ),
@@ -258,7 +285,7 @@ fn found(case: &Case<'_>, convoy: &Convoy) -> Result<Finding, StoreError> {
             Some(wait.readied_ns.into()),
             Some(wait.by_thread_id.into()),
             Some(wait.thread_id.into()),
-            Some(wait.waits_ns.into()),
+            Some(wait.awake_ns.into()),
             Some(labels::wait_reason(wait.reason).into()),
         ]);
     }
@@ -270,28 +297,74 @@ fn found(case: &Case<'_>, convoy: &Convoy) -> Result<Finding, StoreError> {
         duration(start),
         duration(end),
         grouped(times),
-        duration(lost_ns)
+        duration(waited_ns)
     );
+    let asleep_ns = case.survey.silences.asleep_ns(&(start..end));
+    let sentence = match asleep_ns {
+        0 => sentence,
+        ns => format!(
+            "{sentence} The {} that the machine slept meanwhile are not counted.",
+            duration(ns)
+        ),
+    };
+    // Rounded outwards, so that the last wait is over at the end.
+    let (from_ms, to_ms) = (start.div_euclid(MS), end.div_euclid(MS) + 1);
+    let sentence = match &starved {
+        None => sentence,
+        Some(starved) => sentence + &starved.sentence(case),
+    };
     let severity = match lost_ns {
         PROBLEM_NS.. => Severity::Problem,
         NOTICED_NS.. => Severity::Warning,
         _ => Severity::Information,
     };
-    Ok(Finding::new(&ABOUT, severity, sentence)
+    let mut finding = Finding::new(&ABOUT, severity, sentence)
         .during(start..end)
         .costing(
             lost_ns,
-            format!("of thread {most_id}, which waited for others of its own program"),
+            match &starved {
+                None => format!("of thread {most_id}, which waited for others of its own program"),
+                Some(_) => format!(
+                    "of thread {most_id}, which waited for others of its own program, without the \
+                     time that these could run and got no CPU"
+                ),
+            },
         )
         .with(all)
         .with(by_thread)
         .with(handed)
         .remedy(format!(
             "Have threads of {process} hold the lock for less: not while they read, write or compute. \
-             `laglab explain --thread {most_id} --between` the moments above shows whose time it was"
+             `laglab explain TRACE --thread {most_id} --between {from_ms}ms {to_ms}ms` shows whose time \
+             it was"
         ))
         .doubt(
             "A trace tells that threads waited and who ended that, not what they waited for: locks and \
              condition variables look alike",
-        ))
+        );
+    if asleep_ns > 0 {
+        finding = finding.with(case.survey.silences.evidence(&(start..end)));
+    }
+    if let Some(starved) = starved {
+        finding.evidence.extend(starved.evidence);
+        finding = finding.remedy(format!(
+            "Have less work compete for the CPUs while {process} runs: who has the lock and gets no CPU \
+             holds up all others"
+        ));
+    }
+    Ok(finding)
+}
+
+/// What of the waits of a thread those that it waited for got no CPU.
+fn starved(case: &Case<'_>, waits: &[Wait], thread_id: u32) -> Result<Option<Starved>, StoreError> {
+    let of_thread = || waits.iter().filter(|wait| wait.thread_id == thread_id);
+    let Some(row) = of_thread().next().map(|wait| wait.thread_row) else {
+        return Ok(None);
+    };
+    let ranges: Vec<Range<i64>> = of_thread()
+        .map(|wait| wait.readied_ns - wait.waits_ns..wait.readied_ns)
+        .collect();
+    let thread = Thread { id: thread_id, row };
+    let starved = Starved::read(case, thread, &ranges)?;
+    Ok((starved.ns > 0).then_some(starved))
 }

@@ -45,3 +45,18 @@ pub(crate) static THEORIES: &[&dyn Theory] = &[
     &clocks::Clocks,
     &capture::Capture,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_is_what_the_table_of_needs_has() {
+        let asked: Vec<&str> = THEORIES.iter().map(|theory| theory.about().id).collect();
+        let known = record::needs::THEORIES.iter().map(|needs| needs.theory);
+        assert_eq!(asked, known.collect::<Vec<_>>());
+        let weighed: Vec<&str> = long_waits::CAUSES.iter().map(|about| about.id).collect();
+        let known = record::needs::CAUSES.iter().map(|needs| needs.theory);
+        assert_eq!(weighed, known.collect::<Vec<_>>());
+    }
+}

@@ -15,7 +15,6 @@ static ABOUT: About = About {
     id: "outranked",
     question: "Did threads have a rank, behind which every thread of rank 0 goes first?",
     tables: &[Table::CpuRuns],
-    record: "context switches on Windows 10 1709 or later (xperf -on CSWITCH, WPR keyword CSwitch)",
     sources: &[
         Source {
             title: "Bruce Dawson: What Outranks Thread Priority? (randomascii.wordpress.com)",

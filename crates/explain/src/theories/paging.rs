@@ -15,7 +15,6 @@ static ABOUT: About = About {
     id: "hard-faults",
     question: "Did threads wait for pages to be read from disk?",
     tables: &[Table::HardFaults],
-    record: "hard faults (xperf -on HARD_FAULTS, WPR keyword HardFaults)",
     sources: &[],
 };
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use tables::{CpuRunsView, StoreError, Table};
+use tune::decode::quantum::{self, Win32PrioritySeparation};
 
 use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, counted,
@@ -18,8 +19,6 @@ static ABOUT: About = About {
     id: "quantum",
     question: "Did quanta end threads' turns: how long are they, and longer with the focus?",
     tables: &[Table::CpuRuns, Table::Focus, Table::Sessions],
-    record: "context switches and changes of focus (xperf -on CSWITCH, WPR keyword CSwitch; provider \
-             Microsoft-Windows-Win32k, keywords 0x22000)",
     sources: &[
         Source {
             title: "Windows Internals, 7th edition, part 1, chapter 4: quantum",
@@ -38,40 +37,37 @@ const UNIT_US: f64 = 15_625.0 / 3.0;
 const QUANTUM_END: u8 = 30;
 /// The state of a thread that goes on as soon as its turn comes.
 const READY: u8 = 1;
-/// The first build whose quanta were seen not to follow the classic table.
-const NEW_TABLE: u32 = 26_100;
 /// Rows shown.
 const SHOWN: usize = 12;
 /// So many turns of a program make a rule.
 const MANY: u64 = 20;
 
-/// The classic table: units of the program with the focus and of others, and the values of
-/// Win32PrioritySeparation that give them.
-const CLASSIC: [((i64, i64), &str); 8] = [
-    ((6, 6), "0x24 (short, variable, no difference)"),
-    (
-        (12, 6),
-        "0x25 (short, variable, twice as long with the focus)",
-    ),
-    (
-        (18, 6),
-        "0x2, 0x26 (short, variable, three times as long with the focus; the default of clients)",
-    ),
-    ((12, 12), "0x14 (long, variable, no difference)"),
-    (
-        (24, 12),
-        "0x15 (long, variable, twice as long with the focus)",
-    ),
-    (
-        (36, 12),
-        "0x16 (long, variable, three times as long with the focus)",
-    ),
-    ((18, 18), "0x28, 0x29, 0x2A (short, fixed)"),
-    (
-        (36, 36),
-        "0x18, 0x19, 0x1A (long, fixed; the default of servers)",
-    ),
-];
+/// Values of Win32PrioritySeparation that are one, with what they stand for.
+fn stands_for(setting: Win32PrioritySeparation) -> String {
+    let quantum = setting.decode(false);
+    let units = |of: quantum::Quantum| (of.foreground_units, of.background_units);
+    let usual = |server| units(Win32PrioritySeparation::default().decode(server));
+    let value = setting.0;
+    let (values, default) = match units(quantum) {
+        this if this == usual(false) => (format!("0x2, {value:#X}"), "; the default of clients"),
+        this if this == usual(true) => (alike(value), "; the default of servers"),
+        _ if quantum.variable => (format!("{value:#X}"), ""),
+        _ => (alike(value), ""),
+    };
+    let interval = if quantum.long { "long" } else { "short" };
+    let length = match (quantum.variable, quantum.ratio()) {
+        (false, _) => "fixed",
+        (true, 1) => "variable, no difference",
+        (true, 2) => "variable, twice as long with the focus",
+        (true, _) => "variable, three times as long with the focus",
+    };
+    format!("{values} ({interval}, {length}{default})")
+}
+
+/// The values with fixed quanta that differ from this one in the boost alone.
+fn alike(value: u32) -> String {
+    format!("{value:#X}, {:#X}, {:#X}", value + 1, value + 2)
+}
 
 #[derive(Clone, Copy, Default)]
 struct Turns {
@@ -143,21 +139,30 @@ fn found(
         (Some(with), None) => format!("{} of the program with the focus", units(with)),
         (None, without) => without.map_or_else(String::new, units),
     };
-    let fits: Vec<&str> = CLASSIC
-        .iter()
-        .filter(|((of_focus, of_others), _)| {
-            with.is_none_or(|with| with == *of_focus)
-                && without.is_none_or(|without| without == *of_others)
+    let fits: Vec<String> = Win32PrioritySeparation::TABLE
+        .into_iter()
+        .filter(|setting| {
+            let classic = setting.decode(false);
+            with.is_none_or(|with| with == i64::from(classic.foreground_units))
+                && without.is_none_or(|without| without == i64::from(classic.background_units))
         })
-        .map(|(_, values)| *values)
+        .map(stands_for)
         .collect();
     let stands_for = match fits.is_empty() {
         true => {
             "no value of Win32PrioritySeparation stands for that in the classic table".to_owned()
         }
+        false if fits.len() == 1 => {
+            format!("what Win32PrioritySeparation at {} stands for", fits[0])
+        }
         false => format!(
-            "what Win32PrioritySeparation at {} stands for",
-            fits.join(" or at ")
+            "what several values of Win32PrioritySeparation stand for, and which of them was set is not \
+             known, for no turn tells {}: {}",
+            match (with, without) {
+                (Some(_), None) => "the quantum of programs without the focus",
+                _ => "the quantum of a program with the focus",
+            },
+            fits.join("; or ")
         ),
     };
     let is_early = end_early(&turns);
@@ -220,15 +225,19 @@ fn found(
         "A quantum is counted in CPU cycles and ends at a clock interrupt, so turns take up to a \
              tick more",
     );
-    let finding = match focus.is_empty() {
-        true => finding.doubt(
+    let finding = match (focus.is_empty(), with) {
+        (true, Some(_)) => finding.doubt(
             "The trace does not say who had the focus: of two lengths the longer was taken for the \
              focused program's",
         ),
-        false => finding,
+        (true, None) => finding.doubt(
+            "The trace does not say who had the focus: whether one of these programs had it is not \
+             known",
+        ),
+        (false, _) => finding,
     };
     match build {
-        Some(build) if build >= NEW_TABLE => finding.doubt(format!(
+        Some(build) if build >= quantum::TABLE_DOUBTED_FROM => finding.doubt(format!(
             "On build {build} quanta were seen not to follow the classic table: trust what was \
              measured, not the table"
         )),

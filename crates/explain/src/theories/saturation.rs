@@ -1,8 +1,12 @@
 //! Were all CPUs busy?
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 use tables::{StoreError, Table};
 
+use crate::ranges::overlap;
+use crate::survey::interrupted_runs;
 use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Theory, Unit, counted, duration,
     percent, runs,
@@ -15,7 +19,6 @@ static ABOUT: About = About {
     id: "saturation",
     question: "Were all CPUs busy, so that ready threads had to wait for one?",
     tables: &[Table::CpuRuns],
-    record: "context switches (xperf -on CSWITCH, WPR keyword CSwitch)",
     sources: &[],
 };
 
@@ -41,19 +44,29 @@ impl Theory for Saturation {
         let stretches = survey
             .load
             .busier_than(BUSY_PER_MILLE, survey.cpus.len(), AT_LEAST_NS);
-        let Some(longest) = stretches.iter().max_by_key(|range| range.end - range.start) else {
+        // Of a time that is asked for, what holds then.
+        let matters = |range: &&Range<i64>| {
+            let asked = case.asked.during.as_ref();
+            let then = asked.and_then(|asked| overlap(range, asked));
+            (
+                then.map_or(0, |then| then.end - then.start),
+                range.end - range.start,
+            )
+        };
+        let Some(longest) = stretches.iter().max_by_key(matters) else {
             let because = format!(
                 "no stretch of {} had CPUs busy for 95 % of its time; over the whole trace they \
-                 were for {}",
+                 were for {} {}",
                 duration(AT_LEAST_NS),
-                percent(busy_ns(case), survey.all_cpus_ns())
+                percent(busy_ns(case), survey.awake_cpus_ns(&survey.span)),
+                survey.of_their_time(&survey.span)
             );
             return Ok(Outcome::Against(because, vec![by_cpu(case)]));
         };
         let all_ns: i64 = stretches.iter().map(|range| range.end - range.start).sum();
         let mut by_process: FxHashMap<(Option<u32>, Option<u32>), i64> = FxHashMap::default();
         let mut by_priority: FxHashMap<Option<i8>, i64> = FxHashMap::default();
-        let mut busy_ns = 0_i64;
+        let (mut busy_ns, mut inside_ns) = (0_i64, 0_i64);
         const COLUMNS: [&str; 9] = [
             "start_ns",
             "end_ns",
@@ -65,14 +78,12 @@ impl Theory for Saturation {
             "process_row",
             "priority",
         ];
-        runs::each_within(case, longest, &COLUMNS, |view, row, within_ns| {
-            if view.thread_id[row] == 0 {
-                return;
-            }
-            busy_ns = busy_ns.saturating_add(within_ns);
+        runs::each_within(case, longest, &COLUMNS, |view, row, within| {
+            busy_ns = busy_ns.saturating_add(within.cpu_ns + within.inside_ns);
+            inside_ns = inside_ns.saturating_add(within.inside_ns);
             let process = (view.process_row.get(row), view.process_id.get(row));
-            *by_process.entry(process).or_default() += within_ns;
-            *by_priority.entry(view.priority.get(row)).or_default() += within_ns;
+            *by_process.entry(process).or_default() += within.cpu_ns;
+            *by_priority.entry(view.priority.get(row)).or_default() += within.cpu_ns;
         })?;
         let mut processes: Vec<_> = by_process.into_iter().collect();
         processes.sort_by_key(|((row, id), ns)| (-ns, *row, *id));
@@ -80,13 +91,17 @@ impl Theory for Saturation {
         priorities.sort_by_key(|(priority, ns)| (-ns, *priority));
         let long_ns = longest.end - longest.start;
         let cpus_ns = long_ns.saturating_mul(survey.cpus.len() as i64);
-        let most: Vec<String> = processes
+        let mut most: Vec<String> = processes
             .iter()
             .take(3)
             .map(|((row, id), ns)| {
                 format!("{} {}", case.processes(*row, *id), percent(*ns, cpus_ns))
             })
             .collect();
+        if inside_ns.saturating_mul(100) >= cpus_ns {
+            let share = percent(inside_ns, cpus_ns);
+            most.push(format!("DPCs and service routines {share}"));
+        }
         let mut sentence = format!(
             "All {} CPUs were busy for {}, from {} to {} ({} of their time): {}.",
             survey.cpus.len(),
@@ -103,11 +118,27 @@ impl Theory for Saturation {
                 duration(all_ns)
             );
         }
-        let within = runs::query_within(case, longest);
+        let within = interrupted_runs(case, Some(longest));
+        let of_all = Evidence::new(
+            "CPU time of all in the longest stretch",
+            format!(
+                "SELECT coalesce(sum(cpu_ns + inside_ns), 0) AS busy_ns, coalesce(sum(inside_ns), \
+                 0) AS interrupts_ns FROM {within}"
+            ),
+            &[
+                Column::new("busy_ns", "busy", Unit::Duration),
+                Column::new(
+                    "interrupts_ns",
+                    "of that DPCs and service routines",
+                    Unit::Duration,
+                ),
+            ],
+        )
+        .row([busy_ns, inside_ns].map(|ns| Some(ns.into())));
         let mut of_processes = Evidence::new(
             "CPU time by process in the longest stretch",
             format!(
-                "SELECT process(process_row) AS process, sum(within_ns) AS cpu_ns FROM {within} \
+                "SELECT process(process_row) AS process, sum(cpu_ns) AS cpu_ns FROM {within} \
                  GROUP BY process_row, process_id ORDER BY cpu_ns DESC, process_row NULLS FIRST, \
                  process_id NULLS FIRST LIMIT {SHOWN}"
             ),
@@ -123,7 +154,7 @@ impl Theory for Saturation {
         let mut of_priorities = Evidence::new(
             "CPU time by priority in the longest stretch",
             format!(
-                "SELECT priority, sum(within_ns) AS cpu_ns FROM {within} GROUP BY priority ORDER BY \
+                "SELECT priority, sum(cpu_ns) AS cpu_ns FROM {within} GROUP BY priority ORDER BY \
                  cpu_ns DESC, priority NULLS FIRST LIMIT {SHOWN}"
             ),
             &[
@@ -138,6 +169,7 @@ impl Theory for Saturation {
             .during(longest.clone())
             .with(of_processes)
             .with(of_priorities)
+            .with(of_all)
             .remedy(
                 "See which of these programs need to run at all, or at once; give those that may \
                  wait a lower priority",

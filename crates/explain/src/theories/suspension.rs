@@ -16,8 +16,6 @@ static ABOUT: About = About {
         Table::Samples,
         Table::ReadyThreads,
     ],
-    record: "context switches (xperf -on CSWITCH, WPR keyword CSwitch), and the provider \
-             Microsoft-Windows-Kernel-Power, which tells why",
     sources: &[],
 };
 

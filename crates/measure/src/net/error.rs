@@ -28,6 +28,21 @@ pub enum NetError {
         "{0} is not a multicast group: groups are 224.0.0.0/4 and ff00::/8, and 239.255.0.0/16 is free to use at one's own site"
     )]
     NotMulticast(IpAddr),
+    /// PGM without a group.
+    #[error("PGM talks with a group: name one with --group, such as 239.255.76.76")]
+    NoGroup,
+    /// PGM's ports follow the one that is named.
+    #[error("PGM uses the two ports after {0}, and there are none: choose another with --port")]
+    PortTooHigh(u16),
+    /// Two ends of PGM on one machine need an address each.
+    #[error(
+        "two ends of PGM need two addresses, and the loopback has one of IPv6: use IPv4, or network \
+         namespaces (--self-test)"
+    )]
+    OneAddress,
+    /// PGM refuses.
+    #[error(transparent)]
+    Pgm(#[from] pgm::SocketError),
     /// Packets for the group know no way out.
     #[error("no multicast route to {0}: name the interface to use with --interface")]
     NoMulticastRoute(IpAddr),

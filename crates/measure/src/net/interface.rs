@@ -1,6 +1,6 @@
 //! Interfaces by name, index or address.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::NetError;
 
@@ -75,13 +75,27 @@ impl Interface {
             .ok_or_else(|| self.lacks(4))
     }
 
+    /// Its first IPv6 address.
+    ///
+    /// # Errors
+    /// When it has none.
+    pub fn ipv6(&self) -> Result<Ipv6Addr, NetError> {
+        self.addresses
+            .iter()
+            .find_map(|address| match address {
+                IpAddr::V6(address) => Some(*address),
+                IpAddr::V4(_) => None,
+            })
+            .ok_or_else(|| self.lacks(6))
+    }
+
     /// Its number, by which IPv6 multicast names an interface.
     ///
     /// # Errors
     /// When it has no IPv6 address or the system gave it no number.
     pub fn ipv6_index(&self) -> Result<u32, NetError> {
         self.index
-            .filter(|_| self.addresses.iter().any(IpAddr::is_ipv6))
+            .filter(|_| self.ipv6().is_ok())
             .ok_or_else(|| self.lacks(6))
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A **source** sends probes at a steady rate, a **reflector** sends each back, and the source notes
 //! when ([`measure`], [`reflect`]). Both may run here, on a [`Testbed`]. What carries the packets is a
-//! [`Transport`]; [`Udp`] is one. [`throughput`] asks instead how much gets through by each way of
+//! [`Transport`]; [`Udp`] and [`Pgm`] are two. [`throughput`] asks instead how much gets through by each way of
 //! sending and receiving, and [`peers`] what other people's programs say.
 //!
 //! ```
@@ -50,8 +50,10 @@ mod message;
 #[cfg_attr(not(target_os = "linux"), path = "no_namespaces.rs")]
 mod namespaces;
 pub mod peers;
+mod pgm;
 mod reflector;
 mod round_trip_plan;
+mod runs;
 mod source;
 mod summary;
 mod testbed;
@@ -60,14 +62,18 @@ mod transport;
 mod udp;
 mod wire;
 
+pub use self::pgm::Pgm;
 pub use account::{Tally, Trip};
 pub use buffers::Buffers;
 pub use error::NetError;
 pub use interface::Interface;
 pub use reflector::{Patience, Reflected, reflect};
-pub use round_trip_plan::{Fates, NetSetting, PeerRun, RoundTripPlan, RoundTripReport, Route};
+pub use round_trip_plan::{
+    Carrier, Fates, NetSetting, PeerRun, RoundTripPlan, RoundTripReport, Route,
+};
+pub use runs::Runs;
 pub use source::{Around, Ended, MOST_PACKETS, Pace, RoundTrips, Traffic, measure};
 pub use testbed::{Family, Side, Testbed};
-pub use transport::{Received, Transport};
+pub use transport::{Received, Repairs, Transport};
 pub use udp::{LONGEST_SPIN, Place, Udp, UdpGrants, UdpOptions};
 pub use wire::{HEADER_LEN, LARGEST};

@@ -10,8 +10,9 @@ use std::time::Duration;
 use super::peers::{self, PeerError, PeerRoundTrips};
 use super::source::cost_of_a_sample;
 use super::{
-    Around, Ended, Family, NetError, Pace, Patience, Place, Reflected, RoundTrips, Side, Tally,
-    Testbed, Traffic, Trip, Udp, UdpGrants, UdpOptions, measure, reflect,
+    Around, Ended, Family, NetError, Pace, Patience, Pgm, Place, Reflected, Repairs, RoundTrips,
+    Runs, Side, Tally, Testbed, Traffic, Transport, Trip, Udp, UdpGrants, UdpOptions, measure,
+    reflect,
 };
 use crate::{
     Clock, ClockFacts, Comparison, End, Grant, Incomparable, Machine, Measurement, Now, Plan,
@@ -34,6 +35,46 @@ pub enum Route {
     },
 }
 
+/// What carries packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// UDP, which loses what is lost.
+    Udp,
+    /// PGM in UDP, which sends it again. It needs a group.
+    Pgm,
+}
+
+impl Carrier {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Carrier::Udp => "udp",
+            Carrier::Pgm => "pgm",
+        }
+    }
+
+    /// Opens an end.
+    ///
+    /// # Errors
+    /// As [`Udp::open`] and [`Pgm::open`].
+    pub fn open(
+        self,
+        place: &Place,
+        options: &UdpOptions,
+    ) -> Result<(Box<dyn Transport>, UdpGrants), NetError> {
+        match self {
+            Carrier::Udp => {
+                let (end, grants) = Udp::open(place, options)?;
+                Ok((Box::new(end), grants))
+            }
+            Carrier::Pgm => {
+                let (end, grants) = Pgm::open(place, options)?;
+                Ok((Box::new(end), grants))
+            }
+        }
+    }
+}
+
 /// What is set while packets are sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetSetting {
@@ -48,6 +89,8 @@ pub struct NetSetting {
 pub struct RoundTripPlan {
     /// Where the reflector is.
     pub route: Route,
+    /// What carries the packets: one run each.
+    pub carriers: Vec<Carrier>,
     /// How fast packets are sent: one run each.
     pub paces: Vec<Pace>,
     /// Every pace is measured under each.
@@ -86,6 +129,8 @@ pub struct Fates {
     pub ended: Ended,
     /// What the reflector saw, where it was run here.
     pub reflected: Option<Reflected>,
+    /// What was sent again, by a carrier that does that.
+    pub repairs: Option<Repairs>,
 }
 
 /// What a peer measured in one run.
@@ -164,12 +209,17 @@ impl RoundTripReport {
 }
 
 impl RoundTripPlan {
-    /// Measures until it is enough or somebody wants it to stop.
+    /// Measures until it is enough or somebody wants it to stop, and tells how far it is.
     ///
     /// # Errors
     /// If nothing could be measured. What goes wrong later ends it, is said in the notes, and what
     /// was measured is kept.
-    pub fn measure(&self, clock: &Clock, stop: Stop<'_>) -> Result<RoundTripReport, NetError> {
+    pub fn measure(
+        &self,
+        clock: &Clock,
+        stop: Stop<'_>,
+        tell: &dyn Fn(Runs),
+    ) -> Result<RoundTripReport, NetError> {
         let start_ns = clock.now_ns();
         let mut grants: Vec<Option<Vec<Grant>>> = vec![None; self.settings.len()];
         let mut report = RoundTripReport {
@@ -188,7 +238,9 @@ impl RoundTripPlan {
             peer: Vec::new(),
             failed: None,
         };
-        let ours = self.paces.len() * self.settings.len();
+        // What is compared is measured one after the other: all of a pace.
+        let of_a_pace = self.settings.len() * self.carriers.len();
+        let ours = self.paces.len() * of_a_pace;
         let mut peers = match self.with_peer {
             true => self.paces.len(),
             false => 0,
@@ -210,13 +262,15 @@ impl RoundTripPlan {
             has_failed.store(true, Ordering::Relaxed);
             Ok::<_, NetError>(None)
         };
+        let mut runs = Runs::of(&self.plan, ours + peers);
         let end = self
             .plan
             .carry_out(ours + peers, clock, &shall_end, |turn| {
-                let pace = self.paces[turn.method % self.paces.len()];
-                let method = format!("udp {pace}");
+                runs.next(tell);
                 let run = turn.run.unwrap_or(0);
-                let Some(setting) = self.settings.get(turn.method / self.paces.len()) else {
+                if let Some(peer) = turn.method.checked_sub(ours) {
+                    let pace = self.paces[peer];
+                    let method = format!("{} {pace}", Carrier::Udp.name());
                     let trips = match self.ask_peer(pace, &shall_end) {
                         Ok(trips) => trips,
                         Err(PeerError::Net(error)) => return fail(error),
@@ -232,8 +286,13 @@ impl RoundTripPlan {
                         report.peer.push(PeerRun { beside, run, trips });
                     }
                     return Ok(Some(trips.p50_ns as f64));
-                };
-                let exchange = match self.exchange(pace, setting, clock, &shall_end) {
+                }
+                let pace = self.paces[turn.method / of_a_pace];
+                let number = turn.method % of_a_pace / self.carriers.len();
+                let setting = &self.settings[number];
+                let carrier = self.carriers[turn.method % self.carriers.len()];
+                let method = format!("{} {pace}", carrier.name());
+                let exchange = match self.exchange(carrier, pace, setting, clock, &shall_end) {
                     Ok(exchange) => exchange,
                     Err(error) => return fail(error),
                 };
@@ -243,7 +302,6 @@ impl RoundTripPlan {
                 series.samples = (exchange.trips.trips.iter())
                     .map(|trip| sample(trip, start_ns))
                     .collect();
-                let number = turn.method / self.paces.len();
                 grants[number].get_or_insert_with(|| exchange.grants());
                 let is_silent = exchange.trips.ended == Ended::Silent;
                 let median = series.percentiles().median();
@@ -299,7 +357,18 @@ impl RoundTripPlan {
     fn lacks_peer(&self) -> Option<String> {
         match &self.route {
             Route::There(_) => Some("it is measured only where both ends are here".to_owned()),
-            Route::Here { group: Some(_), .. } => Some("it is measured only by unicast".to_owned()),
+            Route::Here {
+                testbed,
+                group: Some(_),
+                ..
+            } if testbed.is_loopback() => {
+                Some("through a group it is measured only between network namespaces".to_owned())
+            }
+            Route::Here {
+                family: Family::V6,
+                group: Some(_),
+                ..
+            } => Some("it knows groups of IPv4 only".to_owned()),
             Route::Here { .. } if peers::find("sockperf").is_none() => {
                 Some(PeerError::Absent("sockperf").to_string())
             }
@@ -320,8 +389,13 @@ impl RoundTripPlan {
     fn ask_peer(&self, pace: Pace, stop: Stop<'_>) -> Result<PeerRoundTrips, PeerError> {
         match &self.route {
             Route::Here {
-                testbed, family, ..
-            } => peers::round_trips(testbed, *family, &self.traffic(pace), stop),
+                testbed,
+                family,
+                group,
+            } => {
+                let group = group.map(|group| group.ip());
+                peers::round_trips(testbed, *family, group, &self.traffic(pace), stop)
+            }
             Route::There(_) => Err(PeerError::Absent("sockperf")),
         }
     }
@@ -329,6 +403,7 @@ impl RoundTripPlan {
     /// One run.
     fn exchange(
         &self,
+        carrier: Carrier,
         pace: Pace,
         setting: &NetSetting,
         clock: &Clock,
@@ -340,11 +415,10 @@ impl RoundTripPlan {
             stop,
         };
         let traffic = self.traffic(pace);
-        let open = |place| Udp::open(&place, &setting.udp);
         let (testbed, family, group) = match &self.route {
             Route::There(place) => {
-                let (source, sockets) = open(place.clone())?;
-                let trips = measure(Box::new(source), &place.to_string(), &traffic, around)?;
+                let (source, sockets) = carrier.open(place, &setting.udp)?;
+                let trips = measure(source, &place.to_string(), &traffic, around)?;
                 return Ok(Exchange {
                     trips,
                     sockets,
@@ -357,21 +431,28 @@ impl RoundTripPlan {
                 group,
             } => (testbed, *family, *group),
         };
-        let place = |side| match group {
-            Some(group) => Ok(Place::Group {
-                group,
-                interface: Some(testbed.interface(side, family)?),
-            }),
-            None => Ok(Place::Answering((testbed.address(side, family), 0).into())),
-        };
-        let far = place(Side::Far)?;
-        let (mut reflector, _) = testbed.on(Side::Far, || open(far))??;
-        let near = match group {
-            Some(_) => place(Side::Near)?,
-            None => Place::Peer(
-                (reflector.local_address())
-                    .map_err(NetError::while_doing("asking for the reflector's address"))?,
-            ),
+        let open = |place| carrier.open(&place, &setting.udp);
+        let (near, mut reflector) = match group {
+            Some(group) => {
+                let place = |side| {
+                    let mut interface = testbed.interface(side, family)?;
+                    if carrier == Carrier::Pgm {
+                        interface.addresses = vec![testbed.member(side, group)?];
+                    }
+                    let interface = Some(interface);
+                    Ok::<_, NetError>(Place::Group { group, interface })
+                };
+                let (reflector, _) = testbed.on(Side::Far, || open(place(Side::Far)?))??;
+                (place(Side::Near)?, reflector)
+            }
+            None if carrier == Carrier::Pgm => return Err(NetError::NoGroup),
+            None => {
+                let far = Place::Answering((testbed.address(Side::Far, family), 0).into());
+                let (reflector, _) = testbed.on(Side::Far, || Udp::open(&far, &setting.udp))??;
+                let at = (reflector.local_address())
+                    .map_err(NetError::while_doing("asking for the reflector's address"))?;
+                (Place::Peer(at), Box::new(reflector) as Box<dyn Transport>)
+            }
         };
         let to = near.to_string();
         let (source, sockets) = testbed.on(Side::Near, || open(near))??;
@@ -380,9 +461,9 @@ impl RoundTripPlan {
         thread::scope(|scope| {
             let reflecting = scope.spawn(|| {
                 setting.scheduling.apply();
-                reflect(&mut reflector, Patience::default(), &has_ended)
+                reflect(&mut *reflector, Patience::default(), &has_ended)
             });
-            let trips = measure(Box::new(source), &to, &traffic, around);
+            let trips = measure(source, &to, &traffic, around);
             is_over.store(true, Ordering::Relaxed);
             let reflected = reflecting.join().expect("the reflector does not panic");
             Ok(Exchange {
@@ -420,6 +501,7 @@ impl Exchange {
             receive_buffer: self.sockets.buffers.receive,
             ended: self.trips.ended,
             reflected: self.reflected,
+            repairs: self.trips.repairs,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Fates, RoundTripReport, Tally};
+use super::{Fates, Repairs, RoundTripReport, Tally};
 use crate::{Verdict, short_time};
 
 impl RoundTripReport {
@@ -68,16 +68,16 @@ fn fates(of: &[&Fates]) -> String {
         return String::new();
     };
     let sum = |count: fn(&Tally) -> u64| of.iter().map(|fates| count(&fates.tally)).sum::<u64>();
+    // How many did not come back is in every table of results.
     let mut sentence = format!(
-        "{}, {}: {} packets sent, {} lost, {} doubled, {} out of order, {} refused by the system, {} \
-         of strangers; receive buffer {} bytes",
+        "{}, {}: {} packets sent, {} refused by the system, {} doubled, {} out of order, {} of \
+         strangers; receive buffer {} bytes",
         first.method,
         first.setting,
         sum(|tally| tally.sent),
-        sum(|tally| tally.lost),
+        sum(|tally| tally.not_sent),
         sum(|tally| tally.duplicates),
         sum(|tally| tally.reordered),
-        sum(|tally| tally.not_sent),
         sum(|tally| tally.strangers),
         first.receive_buffer,
     );
@@ -87,6 +87,16 @@ fn fates(of: &[&Fates]) -> String {
     }
     for (dscp, count) in marks {
         sentence.push_str(&format!("; {count} reached the reflector with DSCP {dscp}"));
+    }
+    let repairs = || of.iter().filter_map(|fates| fates.repairs);
+    if repairs().next().is_some() {
+        let sum = |count: fn(Repairs) -> u64| repairs().map(count).sum::<u64>();
+        sentence.push_str(&format!(
+            "; {} sent again, {} came again, {} lost for good",
+            sum(|of| of.sent),
+            sum(|of| of.received),
+            sum(|of| of.lost),
+        ));
     }
     sentence.push('.');
     sentence

@@ -1,6 +1,6 @@
 //! Two ends on one machine: in two network namespaces joined by a virtual cable, or on the loopback.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::namespaces::Namespaces;
 use super::{Interface, NetError};
@@ -71,6 +71,23 @@ impl Testbed {
             (Kind::Loopback, Family::V4) => Ipv4Addr::LOCALHOST.into(),
             (Kind::Loopback, Family::V6) => Ipv6Addr::LOCALHOST.into(),
             (Kind::Namespaces(_), _) => end_of_cable(side, family),
+        }
+    }
+
+    /// The address of a side as a member of a group, of which PGM needs one each; the loopback has
+    /// many over IPv4.
+    ///
+    /// # Errors
+    /// Over IPv6 on the loopback.
+    pub(super) fn member(&self, side: Side, group: SocketAddr) -> Result<IpAddr, NetError> {
+        let family = match group {
+            SocketAddr::V4(_) => Family::V4,
+            SocketAddr::V6(_) => Family::V6,
+        };
+        match (&self.0, family, side) {
+            (Kind::Loopback, Family::V6, _) => Err(NetError::OneAddress),
+            (Kind::Loopback, Family::V4, Side::Far) => Ok(Ipv4Addr::new(127, 0, 0, 2).into()),
+            _ => Ok(self.address(side, family)),
         }
     }
 

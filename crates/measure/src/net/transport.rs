@@ -14,6 +14,21 @@ pub struct Received {
     pub class: Option<u8>,
 }
 
+/// What an end has sent and received again, because it was lost on its way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Repairs {
+    /// Requests that came.
+    pub requests_heard: u64,
+    /// Packets sent again.
+    pub sent: u64,
+    /// Requests made.
+    pub requests_sent: u64,
+    /// Packets that came because they were asked for.
+    pub received: u64,
+    /// Packets that never came.
+    pub lost: u64,
+}
+
 /// One end of a way for packets.
 ///
 /// A source sends with one handle and receives with another, on two threads; a reflector does both
@@ -32,6 +47,11 @@ pub trait Transport: Send {
     /// What the system says; that an earlier packet was refused by the other end
     /// ([`io::ErrorKind::ConnectionRefused`]) or that a packet did not fit is one of these.
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>>;
+
+    /// What was sent again; none of a transport that repairs nothing.
+    fn repairs(&self) -> Option<Repairs> {
+        None
+    }
 
     /// Another handle on the same end.
     ///

@@ -13,7 +13,7 @@ use super::{Interface, NetError, Received, Transport, message};
 use crate::{Clock, Grant, Spin};
 
 /// How long [`Transport::receive`] waits here: as long as an end takes to notice that it shall stop.
-const WAIT: Duration = Duration::from_millis(100);
+pub(super) const WAIT: Duration = Duration::from_millis(100);
 
 /// The longest that a thread spins for a packet before it sleeps for one: a thread of real-time
 /// priority that never sleeps takes its CPU from everybody.
@@ -101,7 +101,17 @@ impl Udp {
                     .connect(&(*peer).into())
                     .map_err(|error| no_route(error, *peer))?;
             }
-            Place::Answering(local) => bind(&socket, *local)?,
+            Place::Answering(local) => {
+                // Wine takes any address, at which nothing ever comes.
+                let ip = local.ip();
+                if cfg!(windows)
+                    && !ip.is_unspecified()
+                    && Interface::find(&ip.to_string()).is_err()
+                {
+                    return Err(NetError::NotOurAddress(ip));
+                }
+                bind(&socket, *local)?;
+            }
             Place::Group { group, interface } => {
                 join(&socket, *group, interface.as_ref())?;
                 group_to = Some(*group);
@@ -288,7 +298,7 @@ fn join(socket: &Socket, group: SocketAddr, interface: Option<&Interface>) -> Re
 }
 
 /// What the system says where there is no way to an address, in our words.
-fn no_route(error: io::Error, to: SocketAddr) -> NetError {
+pub(super) fn no_route(error: io::Error, to: SocketAddr) -> NetError {
     // A join without an interface fails with ENODEV where no route names one.
     let no_device = cfg!(unix) && error.raw_os_error() == Some(19);
     match error.kind() {
@@ -303,7 +313,7 @@ fn no_route(error: io::Error, to: SocketAddr) -> NetError {
 }
 
 impl UdpGrants {
-    fn enter(&mut self, asked: impl fmt::Display, outcome: io::Result<()>) {
+    pub(super) fn enter(&mut self, asked: impl fmt::Display, outcome: io::Result<()>) {
         let outcome = outcome.map_err(|error| error.to_string());
         self.others.push(Grant::new(asked, outcome));
     }
@@ -354,12 +364,12 @@ fn read_class(_: &Socket, _: bool) -> io::Result<()> {
 }
 
 #[cfg(target_os = "linux")]
-fn busy_poll(socket: &Socket, time: Duration) -> io::Result<()> {
+pub(super) fn busy_poll(socket: &Socket, time: Duration) -> io::Result<()> {
     socket.set_busy_poll(u32::try_from(time.as_micros()).unwrap_or(u32::MAX))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn busy_poll(_: &Socket, _: Duration) -> io::Result<()> {
+pub(super) fn busy_poll(_: &Socket, _: Duration) -> io::Result<()> {
     only_on_linux()
 }
 

@@ -5,10 +5,11 @@ use std::{
     time::Duration,
 };
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::SockRef;
 
-use super::{Buffers, Encapsulation, SocketConfig, SocketError, error::Doing, raw::Raw, udp::Udp};
+use super::{
+    Buffers, Encapsulation, SocketConfig, SocketError, error::Doing, raw::Raw, udp::Udp, wait::wait,
+};
 use crate::{Destination, Receiver, Source, wire::Dialect};
 
 /// What packets go through.
@@ -16,6 +17,13 @@ use crate::{Destination, Receiver, Source, wire::Dialect};
 pub(super) enum Link {
     Udp(Udp),
     Raw(Raw),
+}
+
+/// What a member is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ends {
+    pub(super) source: bool,
+    pub(super) receiver: bool,
 }
 
 /// Whether there may be more to receive now.
@@ -32,10 +40,15 @@ impl Link {
     /// No more goes in one call.
     pub(super) const MOST_BYTES: usize = 65_000;
 
-    pub(super) fn open(config: &SocketConfig, address: IpAddr) -> Result<Link, SocketError> {
+    /// Opens the sockets.
+    pub(super) fn open(
+        config: &SocketConfig,
+        address: IpAddr,
+        ends: Ends,
+    ) -> Result<Link, SocketError> {
         Ok(match config.encapsulation {
             Encapsulation::Udp { unicast, multicast } => {
-                Link::Udp(Udp::open(config, address, unicast, multicast)?)
+                Link::Udp(Udp::open(config, address, (unicast, multicast), ends)?)
             }
             Encapsulation::Raw => Link::Raw(Raw::open(config, address)?),
         })
@@ -52,7 +65,7 @@ impl Link {
     /// Sends packets of one length, the last of which may be shorter. Says whether the system took
     /// them: it may be full.
     pub(super) fn send(
-        &self,
+        &mut self,
         bytes: &[u8],
         packet: usize,
         to: Destination,
@@ -73,11 +86,13 @@ impl Link {
         }
     }
 
-    pub(super) fn sockets(&self) -> Vec<&UdpSocket> {
-        match self {
-            Link::Udp(udp) => udp.sockets().into(),
-            Link::Raw(raw) => vec![raw.socket()],
-        }
+    /// The sockets at which packets come.
+    pub(super) fn sockets(&self) -> impl Iterator<Item = &UdpSocket> {
+        let sockets = match self {
+            Link::Udp(udp) => udp.sockets(),
+            Link::Raw(raw) => [Some(raw.socket()), None],
+        };
+        sockets.into_iter().flatten()
     }
 
     pub(super) fn buffers(&self) -> Result<Buffers, SocketError> {
@@ -107,34 +122,10 @@ impl Link {
         most: Option<Duration>,
         to_send: bool,
     ) -> Result<(), SocketError> {
-        let sockets = self.sockets();
-        let wanted = if to_send {
-            PollFlags::IN | PollFlags::OUT
-        } else {
-            PollFlags::IN
-        };
-        let mut watched: Vec<PollFd<'_>> = sockets
-            .iter()
-            .map(|socket| PollFd::new(*socket, wanted))
-            .collect();
-        let most = most.map(|most| Timespec {
-            tv_sec: most.as_secs().min(86_400) as _,
-            tv_nsec: most.subsec_nanos() as _,
-        });
-        match poll(&mut watched, most.as_ref()) {
-            Err(error) if error != rustix::io::Errno::INTR => {
-                return Err(std::io::Error::from(error)).doing(|| "wait for packets".to_owned());
-            }
-            _ => {}
+        match self {
+            Link::Udp(udp) => udp.wait(most, to_send),
+            Link::Raw(raw) => wait(std::iter::once(raw.socket()), most, to_send).map(|_| ()),
         }
-        if let [group, own] = &watched[..] {
-            // Errors are read like packets.
-            let readable = [group, own].map(|socket| !socket.revents().is_empty());
-            if let Link::Udp(udp) = self {
-                udp.set_readable(readable);
-            }
-        }
-        Ok(())
     }
 
     /// What packets are read as: as either end is configured.

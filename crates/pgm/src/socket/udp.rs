@@ -1,52 +1,48 @@
-//! Packets in UDP: one socket for the group, one for what goes to this member alone, from which all
-//! is sent.
+//! Packets in UDP: one socket for what goes to the group, and one from which all is sent and at which
+//! a source is asked for repairs.
 
 use std::{
-    io::{self, ErrorKind, IoSliceMut},
+    io::{self, ErrorKind},
     net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket},
+    time::Duration,
 };
 
-use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use super::{
     SocketConfig, SocketError,
+    datagrams::{Came, Datagrams},
     error::Doing,
-    link::{More, Take, endpoint},
+    link::{Ends, More, Take, endpoint},
+    wait::{MOST, wait},
 };
 use crate::Destination;
 
-/// How many system buffers are read at once; each can hold many packets where the system joins them.
-const BATCH: usize = 8;
-/// The longest datagram, or packets that the system has joined.
-const LONGEST: usize = 65_536;
-
 #[derive(Debug)]
 pub(super) struct Udp {
-    group: Endpoint,
-    own: Endpoint,
+    /// None if there is no receiver: all that a source must hear is sent to it alone, too.
+    group: Option<Datagrams>,
+    /// At a port that nobody knows if there is no source.
+    own: Datagrams,
     interface: u32,
     unicast: u16,
     multicast: u16,
     asked: usize,
     room: Vec<u8>,
+    /// What came while it was waited for, and is still in the room.
+    came: Option<Came>,
+    /// Whether there is a source.
+    serves: bool,
     /// Which of the sockets can be read, where that is known.
-    readable: Option<[bool; 2]>,
-}
-
-#[derive(Debug)]
-struct Endpoint {
-    socket: UdpSocket,
-    /// Sends and receives several packets in one call, where the system can; Wine cannot.
-    batches: Option<UdpSocketState>,
+    readable: Option<[bool; MOST]>,
 }
 
 impl Udp {
     pub(super) fn open(
         config: &SocketConfig,
         address: IpAddr,
-        unicast: u16,
-        multicast: u16,
+        (unicast, multicast): (u16, u16),
+        ends: Ends,
     ) -> Result<Udp, SocketError> {
         let interface = config.interface.index();
         // Bound to the group, a socket hears no other; Windows binds to own addresses only.
@@ -55,10 +51,16 @@ impl Udp {
             IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
-        let group = Endpoint::open(bound, multicast, config)?;
-        join(&group.socket, config, address)?;
-        let own = Endpoint::open(address, unicast, config)?;
-        send_through(&own.socket, config, address)?;
+        let group = match ends.receiver {
+            true => {
+                let group = open(bound, multicast, config)?;
+                join(group.socket(), config, address)?;
+                Some(group)
+            }
+            false => None,
+        };
+        let own = open(address, if ends.source { unicast } else { 0 }, config)?;
+        send_through(own.socket(), config, address)?;
         Ok(Udp {
             group,
             own,
@@ -66,26 +68,31 @@ impl Udp {
             unicast,
             multicast,
             asked: config.buffer,
-            room: vec![0; BATCH * LONGEST],
+            room: vec![0; Datagrams::ROOM],
+            came: None,
+            serves: ends.source,
             readable: None,
         })
     }
 
     pub(super) fn most_packets(&self) -> usize {
-        let batches = self.own.batches.as_ref();
-        batches.map_or(1, UdpSocketState::max_gso_segments)
+        self.own.most()
     }
 
-    pub(super) fn sockets(&self) -> [&UdpSocket; 2] {
-        [&self.group.socket, &self.own.socket]
+    /// The sockets at which packets come.
+    pub(super) fn sockets(&self) -> [Option<&UdpSocket>; MOST] {
+        let group = self.group.as_ref().map(Datagrams::socket);
+        [group, self.serves.then(|| self.own.socket())]
     }
 
     pub(super) fn buffers(&self) -> (usize, &UdpSocket, &UdpSocket) {
-        (self.asked, &self.group.socket, &self.own.socket)
+        let own = self.own.socket();
+        let group = self.group.as_ref().map_or(own, Datagrams::socket);
+        (self.asked, group, own)
     }
 
     pub(super) fn send(
-        &self,
+        &mut self,
         bytes: &[u8],
         packet: usize,
         to: Destination,
@@ -96,49 +103,88 @@ impl Udp {
             Destination::Unicast(address) => (address, self.unicast),
         };
         let destination = endpoint(address, port, self.interface);
-        let Endpoint { socket, batches } = &self.own;
-        let sent = match batches {
-            Some(batches) => {
-                let transmit = Transmit {
-                    destination,
-                    ecn: None,
-                    contents: bytes,
-                    segment_size: (packet < bytes.len()).then_some(packet),
-                    src_ip: None,
-                };
-                batches.try_send(socket.into(), &transmit)
-            }
-            None => socket.send_to(bytes, destination).map(|_| ()),
-        };
-        match sent {
+        match self.own.send(bytes, packet, destination) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
             Err(error) => Err(error).doing(|| format!("send to {destination}")),
         }
     }
 
-    /// Which of the sockets can be read, until the next time that they are.
-    pub(super) fn set_readable(&mut self, readable: [bool; 2]) {
-        self.readable = Some(readable);
+    /// Waits until something can be received, or sent where that is wanted, or so long; or less, if
+    /// that is long.
+    pub(super) fn wait(
+        &mut self,
+        most: Option<Duration>,
+        to_send: bool,
+    ) -> Result<(), SocketError> {
+        if self.came.is_some() {
+            return Ok(());
+        }
+        let is_long = |wait| most.is_none_or(|most| most >= wait);
+        // Who waits for the group alone, and for long, waits by receiving, which saves a call.
+        let group = self.group.as_mut().filter(|_| {
+            let can_wait = Datagrams::WAIT.is_some_and(is_long);
+            can_wait && !self.serves && !to_send
+        });
+        let Some(group) = group else {
+            let sockets = self.sockets().into_iter().flatten();
+            self.readable = Some(wait(sockets, most, to_send)?);
+            return Ok(());
+        };
+        match group.receive_waiting(&mut self.room) {
+            Ok(came) => self.came = Some(came),
+            Err(error) if says_nothing(&error) => {}
+            Err(error) => return Err(error).doing(|| "receive".to_owned()),
+        }
+        Ok(())
     }
 
     pub(super) fn receive(&mut self, take: &mut Take<'_>) -> Result<More, SocketError> {
+        if let Some(came) = self.came.take() {
+            hand_out(came, &self.room, take);
+            // If there is more, the next wait has it at once.
+            return Ok(More::No);
+        }
         let mut more = More::No;
-        let readable = self.readable.take().unwrap_or([true; 2]);
-        for (endpoint, _) in [&self.group, &self.own]
-            .into_iter()
-            .zip(readable)
-            .filter(|(_, r)| *r)
-        {
-            match endpoint.receive(&mut self.room, take) {
-                Ok(true) => more = More::Perhaps,
-                Ok(false) => {}
+        // As many as there are sockets.
+        let mut readable = self.readable.take().unwrap_or([true; MOST]).into_iter();
+        let own = self.serves.then_some(&mut self.own);
+        for socket in self.group.iter_mut().chain(own) {
+            if readable.next() != Some(true) {
+                continue;
+            }
+            match socket.receive(&mut self.room) {
+                Ok(came) => {
+                    hand_out(came, &self.room, take);
+                    more = More::Perhaps;
+                }
                 Err(error) if says_nothing(&error) => {}
                 Err(error) => return Err(error).doing(|| "receive".to_owned()),
             }
         }
         Ok(more)
     }
+}
+
+fn hand_out(came: Came, room: &[u8], take: &mut Take<'_>) {
+    for packet in room[..came.length].chunks(came.each.max(1)) {
+        take(came.from, packet);
+    }
+}
+
+fn open(address: IpAddr, port: u16, config: &SocketConfig) -> Result<Datagrams, SocketError> {
+    let at = endpoint(address, port, config.interface.index());
+    let doing = || format!("open a UDP socket at {at}");
+    let socket =
+        Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP)).doing(doing)?;
+    // Several members on one machine share the group's port.
+    socket.set_reuse_address(true).doing(doing)?;
+    if at.is_ipv6() {
+        socket.set_only_v6(true).doing(doing)?;
+    }
+    ask_for_buffers(&socket, config.buffer);
+    socket.bind(&at.into()).doing(doing)?;
+    Datagrams::new(socket.into()).doing(doing)
 }
 
 /// Nothing to receive, or word that a packet sent before was refused, which repair takes care of.
@@ -152,49 +198,17 @@ pub(super) fn says_nothing(error: &io::Error) -> bool {
     )
 }
 
-impl Endpoint {
-    fn open(address: IpAddr, port: u16, config: &SocketConfig) -> Result<Endpoint, SocketError> {
-        let at = endpoint(address, port, config.interface.index());
-        let doing = || format!("open a UDP socket at {at}");
-        let socket =
-            Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP)).doing(doing)?;
-        // Several members on one machine share the group's port.
-        socket.set_reuse_address(true).doing(doing)?;
-        if at.is_ipv6() {
-            socket.set_only_v6(true).doing(doing)?;
-        }
-        ask_for_buffers(&socket, config.buffer);
-        socket.bind(&at.into()).doing(doing)?;
-        let socket = UdpSocket::from(socket);
-        socket.set_nonblocking(true).doing(doing)?;
-        let batches = UdpSocketState::new((&socket).into()).ok();
-        Ok(Endpoint { socket, batches })
-    }
-
-    /// Receives what the system gives in one call, and says whether it may have more.
-    fn receive(&self, room: &mut [u8], take: &mut Take<'_>) -> io::Result<bool> {
-        let Some(batches) = &self.batches else {
-            let (length, from) = self.socket.recv_from(room)?;
-            take(from.ip(), &room[..length]);
-            return Ok(true);
-        };
-        let mut buffers: Vec<IoSliceMut<'_>> =
-            room.chunks_mut(LONGEST).map(IoSliceMut::new).collect();
-        let mut metas = [RecvMeta::default(); BATCH];
-        let count = batches.recv((&self.socket).into(), &mut buffers, &mut metas)?;
-        for (meta, buffer) in metas[..count].iter().zip(&buffers) {
-            for packet in buffer[..meta.len].chunks(meta.stride.max(1)) {
-                take(meta.addr.ip(), packet);
-            }
-        }
-        Ok(count == BATCH)
-    }
-}
-
 /// Asks for buffers; what the system grants is for the user to see, and no error.
 pub(super) fn ask_for_buffers(socket: &Socket, bytes: usize) {
     let _ = socket.set_recv_buffer_size(bytes);
     let _ = socket.set_send_buffer_size(bytes);
+    // Who may administer the network may go beyond the system's limit.
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::net::sockopt;
+        let _ = sockopt::set_socket_recv_buffer_size_force(socket, bytes);
+        let _ = sockopt::set_socket_send_buffer_size_force(socket, bytes);
+    }
 }
 
 /// Joins the group, of the named sources only where the system can.

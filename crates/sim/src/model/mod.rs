@@ -30,11 +30,9 @@ use etl::write::WriteError;
 
 use crate::clock::ClockInterrupt;
 use crate::log::{Log, Modules, StackId, User};
-use crate::quantum::Quantum;
 use crate::scenario::Amount;
 use crate::scenario::Scheduler;
 use crate::time::{Time, TimeBase};
-use crate::topology::Processor as Place;
 use crate::truth::Truth;
 use action::Action;
 use agenda::{Agenda, Due};
@@ -48,6 +46,8 @@ use processor::Processor;
 use program::Object;
 use ready_queue::ReadyQueue;
 use thread::{Process, Thread};
+use tune::decode::quantum::Quantum;
+use tune::decode::topology::Processor as Place;
 
 /// Index of a thread. The idle threads of all processors are one.
 pub(crate) type ThreadId = usize;

@@ -10,7 +10,6 @@ use super::lives::SYSTEM_THREAD;
 use super::network::Delivery;
 use super::thread::State;
 use super::{BodyId, Due, IDLE, Model, ProcessId, Readier, ThreadId};
-use crate::flow::Flow as Tuple;
 use crate::frame::{Frame, Transport};
 use crate::log::{
     ContextSwitch, Direction, DiskAction, DiskRequest, Dpc, DpcKind, EventKind, HardFault, Isr,
@@ -19,6 +18,7 @@ use crate::log::{
 use crate::scenario::WaitReason;
 use crate::time::Time;
 use crate::truth::{HeldBy, ReadyWait, RoutineKey, Wait};
+use tune::decode::flow::Flow as Tuple;
 
 /// Nominal clock tick: what a thread's wait time is counted in.
 const TICK_NS: u64 = 15_625_000;

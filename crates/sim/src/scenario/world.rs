@@ -6,7 +6,7 @@ use super::Amount;
 use super::spelling::understood;
 use super::{Frames, Name, Step};
 use crate::quantity::{Bytes, Nanoseconds, Share};
-use crate::rss::Rss;
+use tune::decode::rss::Rss;
 
 /// A scheduling group: its threads have a rank, which goes before priority.
 #[derive(Clone, Debug, Deserialize)]

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{FlowSums, HeldBy, Measure, RoutineSums, Truth, WindowSums};
-use crate::quantum::Quantum;
 use crate::scenario::WaitReason;
 use crate::time::{Time, TimeBase};
+use tune::decode::quantum::Quantum;
 
 /// Names and ids that the sums lack.
 pub(crate) struct Names<'a> {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use measure::{End, HeatScale, Measurement};
+use measure::{End, HeatScale};
 
 use crate::answer::{self, Shown};
 use crate::cli::{Failure, NewFile, say};
@@ -101,20 +101,20 @@ impl Delivery {
 impl Destination {
     /// Shows the results, then writes the file: if that cannot be written to its end, they have been
     /// seen. If the user stopped the measurement, this is said last.
-    pub(super) fn deliver(self, measurement: &Measurement, show: Show) -> Result<(), Failure> {
-        let report = Report::of(measurement);
+    pub(super) fn deliver(self, report: &Report<'_>, show: Show) -> Result<(), Failure> {
+        let measurement = report.measurement();
         match show {
-            Show::Json => output::json(&report)?,
+            Show::Json => output::json(report)?,
             Show::Lines => measured::sleep_lines(measurement, &mut output::for_programs())?,
             Show::Text => {
                 let mut out = output::for_people();
-                measured::text(&report, &mut out)?;
+                measured::text(report, &mut out)?;
                 measured::terminal_heat(measurement, self.scale, &mut out)?;
                 out.flush()?;
             }
         }
         if let Some((kind, path, new)) = self.file {
-            write(kind, new.file(), measurement, &report, self.scale)
+            write(kind, new.file(), report, self.scale)
                 .map_err(|error| Failure::input(&path, error))?;
             new.finish()?;
             if show == Show::Text && io::stdout().is_terminal() {
@@ -128,13 +128,8 @@ impl Destination {
     }
 }
 
-fn write(
-    kind: Kind,
-    file: &File,
-    measurement: &Measurement,
-    report: &Report<'_>,
-    scale: HeatScale,
-) -> io::Result<()> {
+fn write(kind: Kind, file: &File, report: &Report<'_>, scale: HeatScale) -> io::Result<()> {
+    let measurement = report.measurement();
     let mut out = BufWriter::new(file);
     match kind {
         Kind::Samples(format) => {
@@ -154,7 +149,7 @@ fn write(
                 _ => out.write_all(measure::heat_svg(&axes, &maps).as_bytes())?,
             }
         }
-        Kind::Html => out.write_all(measured::page(measurement, report, scale).as_bytes())?,
+        Kind::Html => out.write_all(measured::page(report, scale).as_bytes())?,
     }
     out.flush()
 }

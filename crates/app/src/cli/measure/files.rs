@@ -13,6 +13,7 @@ use super::delivery::{Delivery, Show};
 use super::percent;
 use super::scheduling::{SchedulingOptions, time};
 use crate::cli::{Failure, say};
+use crate::measured::Report;
 use crate::watch;
 
 /// Measures how long it takes to read many files: each way that the system has, in turn, again and
@@ -90,7 +91,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
     let measured = measured?;
     let show = if json { Show::Json } else { Show::Text };
-    let delivered = destination.deliver(&measured.measurement, show);
+    let delivered = destination.deliver(&Report::of(&measured.measurement), show);
     match measured.failure {
         // What was measured until then has been shown.
         Some(failure) => Err(failure.into()),

@@ -1,5 +1,6 @@
 //! `laglab measure net`.
 
+use std::cell::OnceCell;
 use std::io::{self, IsTerminal, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::num::NonZeroU32;
@@ -7,8 +8,8 @@ use std::time::Duration;
 
 use measure::net::throughput::{Method, ThroughputPlan};
 use measure::net::{
-    self, Family, Interface, NetError, NetSetting, Pace, Patience, Place, RoundTripPlan, Route,
-    Testbed, Udp, UdpOptions,
+    self, Carrier, Family, Interface, NetError, NetSetting, Pace, Patience, Place, RoundTripPlan,
+    Route, Runs, Testbed, UdpOptions,
 };
 use measure::{Clock, Comparison, End, Plan, Scheduling};
 
@@ -16,9 +17,9 @@ use super::delivery::{Delivery, Show};
 use super::scheduling::{SchedulingOptions, take_word, time};
 use crate::cli::{Failure, say};
 use crate::duration::{Plain, nanoseconds};
-use crate::measured;
+use crate::measured::{self, Report};
 use crate::output;
-use crate::watch;
+use crate::watch::{self, Watch};
 
 /// Measures how long packets take to a reflector and back, or how many get through.
 #[derive(clap::Args)]
@@ -29,7 +30,8 @@ use crate::watch;
     laglab measure net --throughput --size 1000            by blocking calls, poll, io_uring, GSO …\n  \
     laglab measure net --role reflector --port 7600        on one machine …\n  \
     laglab measure net --role source --to 10.0.0.7:7600    … and on another\n  \
-    laglab measure net --role source --group 239.255.7.6 --interface eth0 --dscp EF\n\n\
+    laglab measure net --role source --group 239.255.7.6 --interface eth0 --dscp EF\n  \
+    laglab measure net --transport udp,pgm                 reliable multicast beside UDP\n\n\
     Both ends here means two network namespaces joined by a virtual cable, which the program makes \
     and which vanish with it. That takes root on Linux; without, it is the loopback.")]
 pub(super) struct Args {
@@ -55,8 +57,19 @@ pub(super) struct Args {
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["to", "bind"])]
     group: Option<IpAddr>,
     /// The interface for the group: its name, number or address
-    #[arg(long, value_name = "NAME", requires = "group")]
+    #[arg(long, value_name = "NAME", requires = "role")]
     interface: Option<String>,
+    /// What carries the packets; of several (comma-separated) each is measured. PGM, which sends again
+    /// what is lost, needs a group [with it the default is 239.255.76.76, or ff18::7676] and has the two
+    /// ports after --port
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "udp"
+    )]
+    transport: Vec<Transport>,
     /// Use IPv6 where no address says which
     #[arg(long)]
     ipv6: bool,
@@ -117,6 +130,28 @@ enum Role {
     Reflector,
 }
 
+/// What carries packets.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum Transport {
+    /// UDP
+    Udp,
+    /// PGM (RFC 3208) in UDP
+    Pgm,
+}
+
+impl Transport {
+    fn carrier(self) -> Carrier {
+        match self {
+            Transport::Udp => Carrier::Udp,
+            Transport::Pgm => Carrier::Pgm,
+        }
+    }
+}
+
+/// Groups that are free to use at one's own site (RFC 2365, RFC 4291).
+const GROUP_V4: IpAddr = IpAddr::V4(Ipv4Addr::new(239, 255, 76, 76));
+const GROUP_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xff18, 0, 0, 0, 0, 0, 0, 0x7676));
+
 /// How long a run is unless told.
 const TIME: Duration = Duration::from_secs(1);
 
@@ -127,6 +162,10 @@ const WARM_UP: Duration = Duration::from_millis(100);
 const LARGE_BUFFER: u32 = 32 << 20;
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
+    if args.interface.is_some() && group(args).is_none() {
+        let what = "--interface is for a group, and there is none: name it with --group";
+        return Err(Failure::Input(what.to_owned()));
+    }
     match (args.role, args.throughput) {
         (Some(Role::Reflector), _) => reflect(args, json),
         (_, true) => throughput(args, json),
@@ -138,9 +177,17 @@ fn has_stopped() -> bool {
     watch::check().is_err()
 }
 
-fn announce() {
+/// Says on a terminal that it takes a while, and shows how far it is: between runs, which drawing
+/// would disturb.
+fn announce() -> impl Fn(Runs) {
     if io::stderr().is_terminal() {
         say("measuring; Ctrl-C ends it and keeps what was measured");
+    }
+    let watch = OnceCell::new();
+    move |runs| {
+        let watch = watch.get_or_init(|| Watch::new("measuring", runs.of.into()).in_percent());
+        // That it shall stop is asked for elsewhere.
+        let _ = watch.reach(runs.done.into());
     }
 }
 
@@ -164,6 +211,7 @@ fn round_trips(args: &Args, json: bool) -> Result<(), Failure> {
     }
     let plan = RoundTripPlan {
         route: route(args)?,
+        carriers: carriers(args),
         paces: match args.rate.is_empty() {
             true => [10_000, 20_000, 30_000, 40_000]
                 .into_iter()
@@ -181,13 +229,12 @@ fn round_trips(args: &Args, json: bool) -> Result<(), Failure> {
         plan: turns(args),
     };
     let destination = args.delivery.prepare()?;
-    announce();
-    let report = plan.measure(&Clock::best(), &has_stopped)?;
+    let report = plan.measure(&Clock::best(), &has_stopped, &announce())?;
     let show = match json {
         true => Show::Json,
         false => Show::Text,
     };
-    destination.deliver(&report.measurement, show)?;
+    destination.deliver(&Report::of_round_trips(&report), show)?;
     report.failed.map_or(Ok(()), |why| Err(Failure::Input(why)))
 }
 
@@ -195,8 +242,13 @@ fn throughput(args: &Args, json: bool) -> Result<(), Failure> {
     let plan = ThroughputPlan {
         testbed: testbed(args)?,
         family: family(args),
+        group: group(args).map(|group| (group, args.port).into()),
         methods: match args.method.is_empty() {
-            true => Method::ALL.to_vec(),
+            true => Method::ALL
+                .iter()
+                .copied()
+                .filter(|method| carriers(args).contains(&method.carrier()))
+                .collect(),
             false => args.method.clone(),
         },
         scheduling: args.scheduling.scheduling(),
@@ -206,8 +258,7 @@ fn throughput(args: &Args, json: bool) -> Result<(), Failure> {
         with_peer: args.peers,
         plan: turns(args),
     };
-    announce();
-    let report = plan.measure(&Clock::best(), &has_stopped)?;
+    let report = plan.measure(&Clock::best(), &has_stopped, &announce())?;
     measured::throughput(&report, &plan, json)?;
     match (report.end, report.failed) {
         (End::Stopped, _) => Err(Failure::Interrupted),
@@ -228,7 +279,11 @@ fn turns(args: &Args) -> Plan {
 }
 
 fn reflect(args: &Args, json: bool) -> Result<(), Failure> {
-    let place = match args.group {
+    let [carrier] = carriers(args)[..] else {
+        let what = "a reflector speaks one transport: start one for each";
+        return Err(Failure::Input(what.to_owned()));
+    };
+    let place = match group(args) {
         Some(group) => in_group(args, group)?,
         None => {
             let any = match args.ipv6 {
@@ -244,14 +299,14 @@ fn reflect(args: &Args, json: bool) -> Result<(), Failure> {
         busy_poll: args.busy_poll,
         spin: args.spin,
     };
-    let (mut end, sockets) = Udp::open(&place, &options)?;
+    let (mut end, sockets) = carrier.open(&place, &options)?;
     say(&format!("reflecting at {place}; Ctrl-C ends it"));
     let patience = Patience {
         in_all: args.time,
         idle: None,
     };
     let (reflected, grants) =
-        (args.scheduling.scheduling()).run(|_| net::reflect(&mut end, patience, &has_stopped))?;
+        (args.scheduling.scheduling()).run(|_| net::reflect(&mut *end, patience, &has_stopped))?;
     let reflected = reflected?;
     if json {
         output::json(&reflected)?;
@@ -274,8 +329,25 @@ fn reflect(args: &Args, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What carries packets: each once.
+fn carriers(args: &Args) -> Vec<Carrier> {
+    let mut carriers: Vec<Carrier> = args.transport.iter().map(|of| of.carrier()).collect();
+    carriers.dedup();
+    carriers
+}
+
+/// The group, if it goes through one. Whatever is measured beside PGM goes through the same.
+fn group(args: &Args) -> Option<IpAddr> {
+    let default = match args.ipv6 {
+        true => GROUP_V6,
+        false => GROUP_V4,
+    };
+    let has_pgm = args.transport.contains(&Transport::Pgm);
+    args.group.or_else(|| has_pgm.then_some(default))
+}
+
 fn family(args: &Args) -> Family {
-    match args.group.map_or(args.ipv6, |group| group.is_ipv6()) {
+    match group(args).map_or(args.ipv6, |group| group.is_ipv6()) {
         true => Family::V6,
         false => Family::V4,
     }
@@ -298,18 +370,24 @@ fn testbed(args: &Args) -> Result<Testbed, Failure> {
 
 fn route(args: &Args) -> Result<Route, Failure> {
     if args.role.is_none() {
-        if let Some(group) = args.group.filter(|group| !group.is_multicast()) {
+        let group = group(args);
+        if let Some(group) = group.filter(|group| !group.is_multicast()) {
             return Err(NetError::NotMulticast(group).into());
         }
         return Ok(Route::Here {
             testbed: testbed(args)?,
             family: family(args),
-            group: args.group.map(|group| (group, args.port).into()),
+            group: group.map(|group| (group, args.port).into()),
         });
     }
-    match (args.group, &args.to) {
-        (Some(group), _) => Ok(Route::There(in_group(args, group)?)),
-        (None, Some(to)) => Ok(Route::There(Place::Peer(resolve(to, args)?))),
+    match (&args.to, group(args)) {
+        (None, Some(group)) => Ok(Route::There(in_group(args, group)?)),
+        (Some(to), None) => Ok(Route::There(Place::Peer(resolve(to, args)?))),
+        (Some(_), Some(_)) => {
+            let what =
+                "PGM talks with a group, not with one machine: --group ADDRESS instead of --to";
+            Err(Failure::Input(what.to_owned()))
+        }
         (None, None) => {
             let what = "a source needs to know its reflector: --to HOST, or --group ADDRESS";
             Err(Failure::Input(what.to_owned()))

@@ -13,6 +13,7 @@ use super::percent;
 use super::scheduling::{SchedulingOptions, take_word, time};
 use crate::cli::{Failure, say};
 use crate::duration::{Plain, nanoseconds};
+use crate::measured::Report;
 use crate::output;
 use crate::watch;
 
@@ -129,7 +130,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         (false, Some(Format::Seed)) => Show::Lines,
         (false, None) => Show::Text,
     };
-    destination.deliver(&measurement, show)
+    destination.deliver(&Report::of(&measurement), show)
 }
 
 fn plan(args: &Args) -> SleepPlan {

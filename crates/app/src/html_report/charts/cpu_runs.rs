@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use explain::Explanation;
+use explain::{Doubtful, Explanation};
 use serde::Serialize;
 use tables::{CpuRunsView, Table};
 use views::{Intervals, Lane, Lanes, NULL, NULL_ID, Rows, Timeline};
@@ -50,10 +50,12 @@ pub(in super::super) struct RankLine {
     pub(in super::super) highest: i64,
 }
 
-const COLUMNS: [&str; 7] = [
+const COLUMNS: [&str; 9] = [
     "start_ns",
     "end_ns",
+    "cpu_ns",
     "cpu",
+    "planned_thread_id",
     "thread_id",
     "process_row",
     "priority",
@@ -94,12 +96,12 @@ pub(super) fn read(
     let mut cpus = Timeline::new(buckets, Lanes::every(places.shown as u32))?;
     let mut told = cpus.clone();
     let mut ranks = Timeline::new(buckets, Lanes::of(&ranked, idle))?;
-    let silences = &explanation.survey.silences.ranges;
+    let survey = &explanation.survey;
     // Runs that are under way when the trace ends come last, and all of them end with it.
     for batch in batches(&table, time.range().start..i64::MAX, &COLUMNS) {
         let batch = batch?;
         let runs = CpuRunsView::new(&batch)?;
-        let parts = Parts::of(&runs, silences);
+        let parts = Parts::of(&runs, &survey.doubtful, &survey.silences.ranges);
         let of = |key: &dyn Fn(usize) -> u32| -> Vec<u32> {
             parts.rows.iter().map(|row| key(*row)).collect()
         };
@@ -144,7 +146,7 @@ pub(super) fn read(
     }))
 }
 
-/// Runs, without the time in which the machine slept: nobody had the CPUs then.
+/// Runs that are believed, without the time in which the machine slept: nobody had the CPUs then.
 struct Parts {
     /// The run that each is a part of.
     rows: Vec<usize>,
@@ -154,13 +156,13 @@ struct Parts {
 
 impl Parts {
     /// Parts of runs around silences, which rise and are apart.
-    fn of(runs: &CpuRunsView<'_>, silences: &[Range<i64>]) -> Parts {
+    fn of(runs: &CpuRunsView<'_>, doubtful: &Doubtful, silences: &[Range<i64>]) -> Parts {
         let mut parts = Parts {
             rows: Vec::with_capacity(runs.len()),
             starts: Vec::with_capacity(runs.len()),
             ends: Vec::with_capacity(runs.len()),
         };
-        for row in 0..runs.len() {
+        for row in (0..runs.len()).filter(|row| !doubtful.is(runs, *row)) {
             let (mut start, end) = (runs.start_ns[row], runs.end_ns[row]);
             let first = silences.partition_point(|silence| silence.end <= start);
             let within = silences[first..].iter();

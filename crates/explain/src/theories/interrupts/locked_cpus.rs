@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use tables::{CpusView, InterruptsView, SamplesView, StoreError, Table};
 
 use super::victims::Victims;
-use super::{LIMITS, RECORD, by_routine, called, mean_ns, name, sampled};
+use super::{LIMITS, by_routine, called, mean_ns, name, sampled};
 use crate::ranges::{overlap, union};
 use crate::survey::{INTERRUPT_COLUMNS, RoutineUse, Routines};
 use crate::{
@@ -26,7 +26,6 @@ static ABOUT: About = About {
         Table::Cpus,
         Table::CpuRuns,
     ],
-    record: RECORD,
     sources: &[
         Source {
             title: "A backup server flooded by DPCs (four of 24 CPUs locked by DPCs of NDIS)",

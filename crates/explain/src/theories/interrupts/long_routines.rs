@@ -2,7 +2,7 @@
 
 use tables::{StoreError, Table};
 
-use super::{LIMITS, RECORD, by_routine, called, name};
+use super::{LIMITS, by_routine, called, name};
 use crate::survey::{RoutineUse, limit_ns};
 use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, duration,
@@ -16,7 +16,6 @@ static ABOUT: About = About {
     id: "long-interrupts",
     question: "Did DPCs and interrupt service routines take longer than they may?",
     tables: &[Table::Interrupts],
-    record: RECORD,
     sources: &[
         LIMITS,
         Source {

@@ -16,11 +16,8 @@ const LIMITS: Source = Source {
     url: "https://learn.microsoft.com/en-us/windows-hardware/drivers/devtest/example-15--measuring-dpc-isr-time",
 };
 
-const RECORD: &str = "DPCs and service routines (xperf -on DPC+INTERRUPT+LOADER, WPR keywords DPC, \
-                      Interrupt and Loader)";
-
 /// What the routines of this kind are called.
-fn called(kind: &str) -> &'static str {
+pub(super) fn called(kind: &str) -> &'static str {
     match kind {
         "isr" | "msi" | "passive_isr" => "service routines",
         _ => "DPCs",

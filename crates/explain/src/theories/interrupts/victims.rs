@@ -23,17 +23,18 @@ struct Waits {
     longest_ns: i64,
 }
 
-/// Threads that were ready for long before they ran on the locked CPUs; those that waited longest in
-/// all first.
+/// Threads that were ready for long before they ran on the locked CPUs, or elsewhere while one of these
+/// is their ideal processor, in whose queue they wait; those that waited longest in all first.
 pub(super) struct Victims(Vec<(Option<u32>, u32, Waits)>);
 
-const COLUMNS: [&str; 6] = [
+const COLUMNS: [&str; 7] = [
     "start_ns",
     "end_ns",
     "cpu",
     "thread_id",
     "process_row",
     "ready_ns",
+    "ideal_processor",
 ];
 
 impl Victims {
@@ -50,7 +51,10 @@ impl Victims {
                 let Some(ready_ns) = ready_ns.filter(|_| view.thread_id[row] != 0) else {
                     continue;
                 };
-                if flood.during.contains(&view.start_ns[row]) && flood.cpus.contains(&view.cpu[row])
+                let ideal = view.ideal_processor.get(row).map(u16::from);
+                let mut its_cpus = [Some(view.cpu[row]), ideal].into_iter().flatten();
+                if flood.during.contains(&view.start_ns[row])
+                    && its_cpus.any(|cpu| flood.cpus.contains(&cpu))
                 {
                     let key = (view.process_row.get(row), view.thread_id[row]);
                     let waits = threads.entry(key).or_default();
@@ -73,8 +77,13 @@ impl Victims {
         let Some((row, id, waits)) = self.0.first() else {
             return String::new();
         };
+        let threads = match self.0.len() {
+            1 => String::new(),
+            n => format!("{} threads, most of all ", grouped(n as u64)),
+        };
         format!(
-            " Who ran there had to wait: thread {id} of {} {}, for {} in all and {} at most.",
+            " Who should run there had to wait: {threads}thread {id} of {} {}, for {} in all and {} \
+             at most.",
             case.process(*row, None),
             match waits.count {
                 1 => "once".to_owned(),
@@ -93,8 +102,8 @@ impl Victims {
         let cpus: Vec<String> = flood.cpus.iter().map(u16::to_string).collect();
         let query = format!(
             "SELECT process(process_row) AS process, thread_id, count(*) AS waits, sum(ready_ns) AS \
-             ready_ns, max(ready_ns) AS longest_ns FROM cpu_runs WHERE cpu IN ({}) AND start_ns >= \
-             {start} AND start_ns < {end} AND ready_ns >= {HELD_UP_NS} AND thread_id <> 0 GROUP BY \
+             ready_ns, max(ready_ns) AS longest_ns FROM cpu_runs WHERE (cpu IN ({0}) OR \
+             ideal_processor IN ({0})) AND start_ns >= {start} AND start_ns < {end} AND ready_ns >= {HELD_UP_NS} AND thread_id <> 0 GROUP BY \
              process_row, thread_id ORDER BY ready_ns DESC, thread_id, process_row NULLS FIRST LIMIT \
              {SHOWN}",
             cpus.join(", ")
@@ -106,7 +115,8 @@ impl Victims {
             Column::new("ready_ns", "was ready", Unit::Duration),
             Column::new("longest_ns", "longest", Unit::Duration),
         ];
-        let title = "Threads that were ready for a millisecond or longer before they ran there";
+        let title = "Threads that were ready for a millisecond or longer before they ran there, or should \
+                     have run there (their ideal processor)";
         let mut evidence = Evidence::new(title, query, &columns);
         for (row, id, waits) in self.0.iter().take(SHOWN) {
             evidence = evidence.row([

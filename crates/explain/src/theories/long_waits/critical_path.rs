@@ -1,5 +1,6 @@
 //! What threads' time depended on between the two moments that the user asks for.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use rustc_hash::FxHashSet;
@@ -7,13 +8,17 @@ use tables::StoreError;
 
 use super::ABOUT;
 use super::path::{self, Leg, Runs, Thread};
-use super::words::moment;
+use crate::moment;
+use crate::ranges::overlap;
+use crate::theories::freezes::{self, Freeze};
 use crate::{Case, Finding, Severity, duration};
 
 /// At most so many runs are followed back: the queries name each.
 const LEGS: usize = 1000;
 /// Steps that are shown one by one.
 const SHOWN: usize = 20;
+/// Freezes that are told.
+const FREEZES: usize = 3;
 /// Threads that are looked at.
 const THREADS: usize = 4;
 
@@ -47,9 +52,19 @@ pub(super) fn findings(case: &Case<'_>) -> Result<Vec<Finding>, StoreError> {
     let mut findings = Vec::new();
     for thread in threads.into_iter().take(THREADS) {
         let legs = path::path(&mut runs, thread, during, LEGS)?;
-        if !legs.is_empty() {
-            findings.push(found(case, thread, during, &legs));
+        if legs.is_empty() {
+            continue;
         }
+        // The path's last step may be another's, whom it waits for.
+        let own = match runs.until(thread, during.end)? {
+            Some(run) => Some(run),
+            None => match runs.last_end_before(thread, during.end)? {
+                Some(at) => runs.until(thread, at)?,
+                None => None,
+            },
+        };
+        let process = own.map_or((None, None), |run| (run.process_row, run.process_id));
+        findings.push(found(case, thread, process, during, &legs)?);
     }
     Ok(findings)
 }
@@ -61,25 +76,63 @@ fn focused_at(case: &Case<'_>, time: i64) -> Result<Option<u32>, StoreError> {
     Ok(focused.next().and_then(|focus| focus.process_row))
 }
 
-fn found(case: &Case<'_>, thread: Thread, during: &Range<i64>, legs: &[Leg]) -> Finding {
+/// Freezes of the processes whose threads the path goes through, while it does; the longest.
+fn freezes_on(
+    case: &Case<'_>,
+    (own_row, own_id): (Option<u32>, Option<u32>),
+    covered: &Range<i64>,
+    legs: &[Leg],
+) -> Result<Vec<(i64, Freeze)>, StoreError> {
+    let is_on_path = |freeze: &Freeze| {
+        let is_it = |row: Option<u32>, id: Option<u32>| match freeze.process_row {
+            Some(_) => row == freeze.process_row,
+            None => id == Some(freeze.process_id),
+        };
+        let mut legs = legs.iter();
+        is_it(own_row, own_id) || legs.any(|leg| is_it(leg.run.process_row, leg.run.process_id))
+    };
+    let freezes = freezes::read(case)?.into_iter();
+    let mut found: Vec<(i64, Freeze)> = freezes
+        .filter(is_on_path)
+        .filter_map(|freeze| {
+            let then = overlap(&freeze.range, covered)?;
+            Some((then.end - then.start, freeze))
+        })
+        .collect();
+    found.sort_by_key(|(ns, freeze)| (Reverse(*ns), freeze.range.start));
+    found.truncate(FREEZES);
+    Ok(found)
+}
+
+fn found(
+    case: &Case<'_>,
+    thread: Thread,
+    own: (Option<u32>, Option<u32>),
+    during: &Range<i64>,
+    legs: &[Leg],
+) -> Result<Finding, StoreError> {
     let covered = legs[legs.len() - 1].range.start..legs[0].range.end;
     let by_thread = path::by_thread(legs);
     let most: Vec<String> = by_thread
         .iter()
         .take(3)
-        .map(|(run, [waited, was_ready, ran])| {
+        .map(|(run, [waited, was_ready, ran, slept])| {
             format!(
-                "thread {} of {} (ran {}, was ready {}, waited {})",
+                "thread {} of {} (ran {}, was ready {}, waited {}{})",
                 run.thread_id,
                 case.process(run.process_row, run.process_id),
                 duration(*ran),
                 duration(*was_ready),
-                duration(*waited)
+                duration(*waited),
+                match slept {
+                    0 => String::new(),
+                    ns => format!("; the machine slept {} meanwhile", duration(*ns)),
+                }
             )
         })
         .collect();
-    let process = case.process(legs[0].run.process_row, legs[0].run.process_id);
-    let sentence = format!(
+    let process = case.process(own.0, own.1);
+    let mut sentence = format!(
         "Critical path of thread {} of {process} from {} to {}: what it did then depended on {} {}, \
          most of all {}.",
         thread.id,
@@ -93,6 +146,15 @@ fn found(case: &Case<'_>, thread: Thread, during: &Range<i64>, legs: &[Leg]) -> 
         },
         most.join(", ")
     );
+    let frozen = freezes_on(case, own, &covered, legs)?;
+    for (_, freeze) in &frozen {
+        sentence += &format!(
+            " {} was frozen from {} to {}: none of its threads could run.",
+            case.process(freeze.process_row, Some(freeze.process_id)),
+            moment(freeze.range.start),
+            moment(freeze.range.end)
+        );
+    }
     let mut finding = Finding::new(&ABOUT, Severity::Information, sentence)
         .during(covered.clone())
         .with(path::totals(case, "Whose time it was", legs))
@@ -101,6 +163,9 @@ fn found(case: &Case<'_>, thread: Thread, during: &Range<i64>, legs: &[Leg]) -> 
             "The path, step by step back in time",
             &legs[..legs.len().min(SHOWN)],
         ));
+    for (_, freeze) in &frozen {
+        finding = finding.with(freeze.evidence(case));
+    }
     if covered.start > during.start {
         finding = finding.doubt(format!(
             "The path is followed back to {} only, over {} runs.",
@@ -114,5 +179,5 @@ fn found(case: &Case<'_>, thread: Thread, during: &Range<i64>, legs: &[Leg]) -> 
             moment(covered.end)
         ));
     }
-    finding
+    Ok(finding)
 }

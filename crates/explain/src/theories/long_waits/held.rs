@@ -241,21 +241,39 @@ pub(super) fn by_rank_and_priority(waiter: &Waiter, holders: &Holders) -> Eviden
     evidence
 }
 
-/// CPU time meanwhile by process, on the CPUs that the thread may use: the evidence, who had most,
-/// and what its own process had.
+/// Who ran instead of threads that waited.
+pub(super) struct WhoRan {
+    pub(super) evidence: Evidence,
+    /// Who had most.
+    pub(super) most: Option<Most>,
+    /// What the process that waited had itself.
+    pub(super) own_ns: i64,
+}
+
+/// A process that had more of the CPUs than any other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Most {
+    pub(super) process_row: Option<u32>,
+    pub(super) process_id: Option<u32>,
+    pub(super) ns: i64,
+}
+
+/// CPU time by process, on the CPUs that a waiting thread may use or on all. The stretches are apart,
+/// and begin and end where waits do.
 pub(super) fn by_process(
     case: &Case<'_>,
-    waiter: &Waiter,
+    waiter: Option<&Waiter>,
+    stretches: &[Range<i64>],
     holders: &Holders,
-) -> (Evidence, Option<(String, i64)>, i64) {
+) -> WhoRan {
     let mut sums: FxHashMap<(Option<u32>, Option<u32>), i64> = FxHashMap::default();
-    for (cpu, what, time) in holders.within(&waiter.range) {
+    for (cpu, what, time) in stretches.iter().flat_map(|range| holders.within(range)) {
         if let What::Thread {
             process_row,
             process_id,
             ..
         } = what
-            && waiter.may_use(cpu)
+            && waiter.is_none_or(|waiter| waiter.may_use(cpu))
         {
             *sums.entry((process_row, process_id)).or_default() += time.gross_ns;
         }
@@ -268,27 +286,41 @@ pub(super) fn by_process(
             id.map_or(u64::MAX, u64::from),
         )
     });
+    let ranges: Vec<String> = stretches
+        .iter()
+        .map(|range| format!("({}, {})", range.start, range.end))
+        .collect();
     let query = format!(
-        "SELECT process(process_row) AS process, {} FROM cpu_runs WHERE {} GROUP BY process_row, \
-         process_id ORDER BY cpu_ns DESC, process_row, process_id LIMIT {SHOWN}",
-        sum_within(&waiter.range),
-        ran_within(waiter),
+        "SELECT process(process_row) AS process, sum(least(end_ns, to_ns) - greatest(start_ns, \
+         from_ns)) AS cpu_ns FROM cpu_runs JOIN (VALUES {}) AS waits (from_ns, to_ns) ON end_ns > \
+         from_ns AND start_ns < to_ns WHERE end_ns > start_ns AND thread_id <> 0{} GROUP BY \
+         process_row, process_id ORDER BY cpu_ns DESC, process_row, process_id LIMIT {SHOWN}",
+        ranges.join(", "),
+        waiter.map_or_else(String::new, Waiter::and_on_its_cpus)
     );
     let columns = [
         Column::new("process", "process", Unit::None),
         Column::new("cpu_ns", "CPU time", Unit::Duration),
     ];
     let mut evidence = Evidence::new("Who ran instead, by process", query, &columns);
-    let first = sums.first();
-    let most = first.map(|((row, id), ns)| (case.processes(*row, *id), *ns));
-    let is_own = |row: Option<u32>| row.is_some() && row == waiter.process_row;
+    let most = sums.first().map(|((row, id), ns)| Most {
+        process_row: *row,
+        process_id: *id,
+        ns: *ns,
+    });
+    let own_row = waiter.and_then(|waiter| waiter.process_row);
+    let is_own = |row: Option<u32>| row.is_some() && row == own_row;
     let own = sums.iter().find(|((row, _), _)| is_own(*row));
     let own_ns = own.map_or(0, |(_, ns)| *ns);
     for ((row, _), ns) in sums.into_iter().take(SHOWN) {
         let process = case.process_label(row).map(Value::from);
         evidence = evidence.row([process, Some(ns.into())]);
     }
-    (evidence, most, own_ns)
+    WhoRan {
+        evidence,
+        most,
+        own_ns,
+    }
 }
 
 /// How long CPUs that the thread may not use were idle: the evidence, and the longest.

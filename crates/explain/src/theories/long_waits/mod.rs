@@ -1,11 +1,14 @@
 //! Why did threads that could run get no CPU for long? For each such wait an argument: every theory
 //! is weighed, and what led to the wait is followed back.
 
+mod certain;
 mod critical_path;
+mod group;
 mod held;
 mod holders;
 mod path;
 mod readier;
+pub(super) mod starved;
 mod still_waiting;
 pub mod story;
 mod waiter;
@@ -15,19 +18,21 @@ mod words;
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use rustc_hash::FxHashSet;
 use tables::{StoreError, Table};
 
-use crate::survey::Wait;
+use crate::survey::{NOTICED_NS, Wait};
 use crate::{
-    About, Case, Column, Evidence, Finding, Judgement, Outcome, Severity, Source, Theory, Unit,
-    Value, Verdict, duration, labels,
+    About, Case, Column, Evidence, Finding, Judgement, Outcome, Source, Theory, Unit, Value,
+    Verdict, duration, labels,
 };
+use group::Group;
 use held::Held;
 use holders::Holders;
 use path::{Leg, Runs, Thread};
 use still_waiting::StillWaiting;
 use waiter::Waiter;
-use weigh::{Facts, Weighed};
+use weigh::{Cause, Facts, Weighed};
 
 /// Long waits of ready threads.
 pub(crate) struct LongWaits;
@@ -47,9 +52,6 @@ pub(crate) static ABOUT: About = About {
         Table::Focus,
         Table::Stacks,
     ],
-    record: "context switches and threads made ready, with stacks (xperf -on \
-             PROC_THREAD+LOADER+CSWITCH+DISPATCHER -stackwalk CSwitch+ReadyThread, WPR keywords \
-             CSwitch and ReadyThread)",
     sources: &[
         Source {
             title: "Bruce Dawson: What Outranks Thread Priority? (randomascii.wordpress.com)",
@@ -70,18 +72,33 @@ static LATE_WAKER: About = About {
     id: "late-waker",
     question: "Was whoever made it ready late for want of a CPU too?",
     tables: &[],
-    record: "threads made ready (xperf -on DISPATCHER, WPR keyword ReadyThread)",
     sources: &[],
 };
 
-/// Up to here a reaction feels instantaneous (Nielsen).
-const NOTICED_NS: i64 = 100_000_000;
+/// What may be weighed for a wait.
+#[cfg(test)]
+pub(super) static CAUSES: [&About; 11] = [
+    &weigh::PRIORITY,
+    &weigh::QUANTUM,
+    &weigh::RANK,
+    &weigh::DISPATCHER,
+    &weigh::INTERRUPTS,
+    &weigh::AFFINITY,
+    &weigh::PAGED_OUT,
+    &weigh::FROZEN,
+    &weigh::SUSPENDED,
+    &weigh::LOST,
+    &LATE_WAKER,
+];
+
 /// From here on people's flow of thought is interrupted (Nielsen).
 const INTERRUPTS_THOUGHT_NS: i64 = 1_000_000_000;
 /// The base priority of the class `normal`: what runs below it is said not to be urgent.
 const URGENT_FROM: i8 = 8;
 /// At most so many findings.
 const FINDINGS: usize = 10;
+/// Waits that are weighed one by one, beside those of what is asked for.
+const WEIGHED: usize = 128;
 /// Waits of one process that are shown in one table.
 const WAITS_SHOWN: usize = 20;
 /// Threads that wait when the trace ends and are looked at.
@@ -102,9 +119,8 @@ impl Theory for LongWaits {
         }
         let is_asked = case.asked != crate::Asked::default();
         let at_least_ns = if is_asked { 1 } else { NOTICED_NS };
-        let waits = survey.longest_waits.iter();
-        let mut waiters: Vec<Waiter> = waits
-            .filter(|wait| wait.ready_ns >= at_least_ns)
+        let mut waiters: Vec<Waiter> = to_be_weighed(case, is_asked)
+            .iter()
             .map(Waiter::of)
             .collect();
         let mut at_end: Vec<Option<Evidence>> = vec![None; waiters.len()];
@@ -116,7 +132,7 @@ impl Theory for LongWaits {
         }
         let mut findings = critical_path::findings(case)?;
         if !waiters.is_empty() {
-            findings.extend(found(case, waiters, at_end)?);
+            findings.extend(found(case, waiters, at_end, is_asked)?);
         }
         if findings.is_empty() {
             return Ok(none(case, is_asked));
@@ -153,6 +169,26 @@ fn is_asked_for(case: &Case<'_>, still: &StillWaiting) -> bool {
                 .is_some_and(|row| case.rows_of_asked_processes().any(|asked| asked == row)))
 }
 
+/// The longest waits: of each process its longest before the second of any, so that a program that
+/// waits often does not hide another.
+fn to_be_weighed(case: &Case<'_>, is_asked: bool) -> Vec<Wait> {
+    let survey = &case.survey;
+    let of_process = |waits| (0..).zip(waits);
+    let noticed = survey.noticed_waits.iter();
+    let mut waits: Vec<(usize, &Wait)> = noticed
+        .flat_map(|noticed| of_process(&noticed.longest))
+        .collect();
+    waits.sort_by_key(|(place, wait)| (*place, Reverse(**wait)));
+    waits.truncate(WEIGHED);
+    let asked = survey.longest_waits.iter().filter(|_| is_asked);
+    let mut seen = FxHashSet::default();
+    let waits = waits.into_iter().map(|(_, wait)| wait).chain(asked);
+    waits
+        .filter(|wait| seen.insert((wait.thread_id, wait.cpu, wait.start_ns)))
+        .copied()
+        .collect()
+}
+
 /// What is to be said where nobody waited for long.
 fn none(case: &Case<'_>, is_asked: bool) -> Outcome {
     let Some(longest) = case.survey.longest_waits.first() else {
@@ -163,8 +199,12 @@ fn none(case: &Case<'_>, is_asked: bool) -> Outcome {
         return Outcome::Against(because.to_owned(), Vec::new());
     };
     let because = format!(
-        "no thread that could run waited for {} or longer; the longest was {}, of {}",
+        "no thread that could run waited for {} or longer{}; the longest was {}, of {}",
         duration(NOTICED_NS),
+        match longest.ready_ns {
+            NOTICED_NS.. => " but while the machine slept",
+            _ => "",
+        },
         duration(longest.ready_ns),
         case.process(longest.process_row, longest.process_id),
     );
@@ -189,20 +229,21 @@ impl Argued {
 /// Weighs what kept threads from running; the worst waits come first.
 fn argue(
     case: &Case<'_>,
+    facts: &Facts,
     mut waiters: Vec<Waiter>,
     at_end: Vec<Option<Evidence>>,
 ) -> Result<(Vec<Argued>, Holders), StoreError> {
+    certain::narrow(case, facts, &mut waiters)?;
     waiter::look_up(case, &mut waiters)?;
     let windows: Vec<Range<i64>> = waiters
         .iter()
         .flat_map(|waiter| waiter.priorities.iter().map(|(range, _)| range.clone()))
         .collect();
     let holders = Holders::read(case, &windows)?;
-    let facts = Facts::read(case)?;
     let mut argued: Vec<Argued> = Vec::new();
     for (waiter, at_end) in waiters.into_iter().zip(at_end) {
         let held = Held::of(case, &waiter, &holders);
-        let weighed = weigh::weigh(case, &facts, &waiter, &held, &holders);
+        let weighed = weigh::weigh(case, facts, &waiter, &held, &holders);
         argued.push(Argued {
             waiter,
             held,
@@ -218,28 +259,21 @@ fn found(
     case: &Case<'_>,
     waiters: Vec<Waiter>,
     at_end: Vec<Option<Evidence>>,
+    is_asked: bool,
 ) -> Result<Vec<Finding>, StoreError> {
-    let (argued, holders) = argue(case, waiters, at_end)?;
-    // Waits of one process for one cause are one finding; those not over have their own rows.
-    let mut groups: Vec<Vec<Argued>> = Vec::new();
-    for one in argued {
-        let same = |group: &&mut Vec<Argued>| {
-            let (a, b) = (&group[0], &one);
-            a.waiter.process_row == b.waiter.process_row
-                && a.waiter.process_id == b.waiter.process_id
-                && a.weighed.cause == b.weighed.cause
-                && a.waiter.wait.is_some()
-                && b.waiter.wait.is_some()
-        };
-        match groups.iter_mut().find(same) {
-            Some(group) => group.push(one),
-            None => groups.push(vec![one]),
-        }
-    }
+    let facts = Facts::read(case)?;
+    let (argued, holders) = argue(case, &facts, waiters, at_end)?;
+    let groups = group::grouped(case, &facts, argued, &holders);
     let mut runs = Runs::new(case)?;
-    // Beside the worst, what nobody can notice is not told one by one.
-    let matters = |(place, group): &(usize, &Vec<Argued>)| {
-        *place == 0 || group[0].waiter.ready_ns() >= NOTICED_NS / 100
+    let matters = |(place, group): &(usize, &Group<'_>)| {
+        let worst = group.worst();
+        // That the machine slept is a finding of its own.
+        let slept = worst.weighed.cause == Some(Cause::Suspended) && group.lost_ns < NOTICED_NS;
+        match is_asked {
+            // Beside the worst, what nobody can notice is not told one by one.
+            true => *place == 0 || worst.waiter.ready_ns() >= NOTICED_NS / 100,
+            false => !slept,
+        }
     };
     let groups = groups.iter().enumerate().filter(matters);
     let groups = groups.map(|(_, group)| group).take(FINDINGS);
@@ -248,33 +282,24 @@ fn found(
         .collect()
 }
 
-/// What is to be said of the waits of a process for one cause, the worst first.
+/// What is to be said of the waits of a process.
 fn finding(
     case: &Case<'_>,
-    group: &[Argued],
+    group: &Group<'_>,
     holders: &Holders,
     runs: &mut Runs<'_>,
 ) -> Result<Finding, StoreError> {
-    let worst = &group[0];
+    let worst = group.worst();
     let waiter = &worst.waiter;
-    let lost_ns = lost_in_all(group).min(case.survey.span_ns());
-    let longest_lost_ns = worst.lost_ns();
-    let is_urgent = waiter.priority().is_none_or(|p| p >= URGENT_FROM);
-    // Its program went on: it shared its CPUs among its own threads.
-    let is_among_its_own = worst.weighed.is_among_its_own;
-    let severity = match longest_lost_ns {
-        INTERRUPTS_THOUGHT_NS.. if is_urgent && !is_among_its_own => Severity::Problem,
-        INTERRUPTS_THOUGHT_NS.. => Severity::Warning,
-        NOTICED_NS.. if is_urgent && !is_among_its_own => Severity::Warning,
-        _ => Severity::Information,
-    };
-    let mut finding =
-        Finding::new(&ABOUT, severity, words::sentence(case, group)).during(waiter.range.clone());
-    if lost_ns > 0 {
-        finding = finding.costing(lost_ns, words::cost(case, group));
+    let sentence = words::sentence(case, group);
+    let mut finding = Finding::new(&ABOUT, group.severity, sentence).during(waiter.range.clone());
+    if group.lost_ns > 0 {
+        finding = finding.costing(group.lost_ns, words::cost(case, group));
     }
     let process = case.process(waiter.process_row, waiter.process_id);
-    let waits: Vec<Wait> = group.iter().filter_map(|one| one.waiter.wait).collect();
+    let waits: Vec<Wait> = (group.argued.iter())
+        .filter_map(|one| one.waiter.wait)
+        .collect();
     if let Some(still) = &worst.at_end {
         finding = finding.with(still.clone());
     } else {
@@ -285,10 +310,12 @@ fn finding(
             &waits[..waits.len().min(WAITS_SHOWN)],
         ));
     }
+    finding.evidence.extend(group.evidence(case));
+    finding.evidence.extend(waiter.certain.clone());
     finding = finding
         .with(worst.held.evidence(waiter, &case.survey.silences))
         .with(held::by_rank_and_priority(waiter, holders))
-        .with(worst.weighed.who_ran.clone());
+        .with(group.who_ran.evidence.clone());
     finding.weighed = worst.weighed.verdicts.clone();
     if let Some(wait) = &waiter.wait {
         let from = wait.previous_out_ns.unwrap_or(case.survey.span.start);
@@ -304,30 +331,13 @@ fn finding(
             finding.weighed.push(waker);
         }
     }
-    for remedy in words::remedies(worst, &process) {
+    for remedy in words::remedies(case, group) {
         finding = finding.remedy(remedy);
     }
     for doubt in words::doubts(case, worst) {
         finding = finding.doubt(doubt);
     }
     Ok(finding)
-}
-
-/// Time on the clock during which at least one of the waits cost something.
-fn lost_in_all(group: &[Argued]) -> i64 {
-    let mut lost: Vec<(Range<i64>, i64)> = group
-        .iter()
-        .map(|one| (one.waiter.range.clone(), one.lost_ns()))
-        .filter(|(_, lost)| *lost > 0)
-        .collect();
-    lost.sort_by_key(|(range, _)| range.start);
-    let (mut reached, mut sum) = (i64::MIN, 0);
-    for (range, lost_ns) in lost {
-        let new = range.end.saturating_sub(range.start.max(reached)).max(0);
-        sum += new.min(lost_ns);
-        reached = reached.max(range.end);
-    }
-    sum
 }
 
 /// Who made the thread ready, and whether that was late.
@@ -350,7 +360,8 @@ fn late_waker(case: &Case<'_>, wait: &Wait, legs: &[Leg]) -> Result<Verdict, Sto
     let function = function.map_or(String::new(), |function| format!(", in {function}"));
     let waited = match (wait.waits_ns, wait.previous_wait_reason) {
         (Some(ns), Some(reason)) if ns > 0 => format!(
-            " It had waited for {} before ({}).",
+            " Thread {} had waited for {} before ({}).",
+            wait.thread_id,
             duration(ns),
             labels::wait_reason(reason)
         ),

@@ -6,7 +6,8 @@ use std::ops::Range;
 use arrow_array::RecordBatch;
 use tables::{CpuRunsView, StoreError, StoredTable, Table};
 
-use crate::ranges::overlap;
+use crate::ranges::{overlap, union};
+use crate::silence::asleep_sql;
 use crate::{Case, Column, Evidence, Unit, Value, labels};
 
 /// A stretch of a path: of the time around one run of a thread.
@@ -14,6 +15,8 @@ use crate::{Case, Column, Evidence, Unit, Value, labels};
 pub(super) struct Leg {
     pub(super) range: Range<i64>,
     pub(super) run: Run,
+    /// When the machine slept within it.
+    slept: Vec<Range<i64>>,
 }
 
 /// A run of a thread, and what was before it. Columns of `cpu_runs` have the same names.
@@ -50,6 +53,11 @@ impl Run {
         }
     }
 
+    /// Whether the wait before it is under way at a moment.
+    fn waits_at(&self, at: i64) -> bool {
+        self.previous_out_ns.is_some_and(|out| out <= at) && at < self.since_ns()
+    }
+
     /// The thread that ended the wait before, if a thread did.
     fn readied_by(&self) -> Option<Thread> {
         let id = self.readying_thread_id.filter(|id| *id != 0)?;
@@ -63,18 +71,31 @@ impl Run {
 }
 
 impl Leg {
-    /// How long the thread waited, was ready and ran within it.
+    /// How long the thread waited, was ready and ran within it, while the machine was awake.
     pub(super) fn parts(&self) -> [i64; 3] {
         let (since, start) = (self.run.since_ns(), self.run.start_ns);
+        let length = |range: Range<i64>| range.end.saturating_sub(range.start);
         let within = |from: i64, to: i64| {
-            let within = overlap(&(from..to), &self.range);
-            within.map_or(0, |within| within.end.saturating_sub(within.start))
+            let Some(within) = overlap(&(from..to), &self.range) else {
+                return 0;
+            };
+            let slept = self
+                .slept
+                .iter()
+                .filter_map(|slept| overlap(slept, &within));
+            let slept_ns: i64 = slept.map(length).sum();
+            length(within) - slept_ns
         };
         [
             within(i64::MIN, since),
             within(since, start),
             within(start, i64::MAX),
         ]
+    }
+
+    /// How long the machine slept within it.
+    pub(super) fn slept_ns(&self) -> i64 {
+        self.slept.iter().map(|slept| slept.end - slept.start).sum()
     }
 }
 
@@ -121,7 +142,8 @@ pub(super) fn path(
         };
         let since = run.since_ns();
         let next = match run.readied_by() {
-            Some(by) if since <= at => (by, since),
+            // Of a wait that is not over then, the one that ends it later did what it did then.
+            Some(by) if since <= at || run.waits_at(at) => (by, since),
             _ => (thread, run.previous_out_ns.unwrap_or(range.start)),
         };
         let from = next.1.clamp(range.start, at);
@@ -129,7 +151,8 @@ pub(super) fn path(
             true => {
                 stood_still = 0;
                 let range = from..at;
-                path.push(Leg { range, run });
+                let slept = runs.case.survey.silences.parts_in(&range);
+                path.push(Leg { range, run, slept });
             }
             false => stood_still += 1,
         }
@@ -191,7 +214,7 @@ impl<'c> Runs<'c> {
 
     /// The thread's first run that ends at a moment or later: the one then under way, or the one
     /// that it then waits for.
-    fn until(&mut self, thread: Thread, at: i64) -> Result<Option<Run>, StoreError> {
+    pub(super) fn until(&mut self, thread: Thread, at: i64) -> Result<Option<Run>, StoreError> {
         for chunk in self.table.chunks_within(at..i64::MAX) {
             let batch = self.chunk(chunk)?;
             let view = CpuRunsView::new(batch)?;
@@ -288,14 +311,16 @@ fn read(runs: &CpuRunsView<'_>, row: usize) -> Run {
 
 /// The legs, the last in time first, as rows of a query that names their runs.
 pub(super) fn evidence(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
+    let slept = has_slept(legs);
     let query = format!(
         "WITH {} SELECT leg, process(process_row) AS process, thread_id, from_ns, to_ns, waited_ns, \
-         was_ready_ns, ran_ns, wait_reason(previous_wait_reason) AS waited_for, CASE WHEN \
+         was_ready_ns, ran_ns, {}wait_reason(previous_wait_reason) AS waited_for, CASE WHEN \
          readied_by_dpc THEN 'a DPC' ELSE process(readying_process_row) END AS readied_by, \
          readying_thread_id FROM parts ORDER BY leg",
-        parts(legs)
+        parts(legs),
+        if slept { "slept_ns, " } else { "" }
     );
-    let columns = [
+    let mut columns = vec![
         Column::new("leg", "", Unit::None),
         Column::new("process", "process", Unit::None),
         Column::new("thread_id", "thread", Unit::None),
@@ -308,6 +333,9 @@ pub(super) fn evidence(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
         Column::new("readied_by", "readied by", Unit::None),
         Column::new("readying_thread_id", "thread", Unit::None),
     ];
+    if slept {
+        columns.insert(8, SLEPT);
+    }
     let mut evidence = Evidence::new(title, query, &columns);
     for (number, leg) in (1i64..).zip(legs) {
         let run = &leg.run;
@@ -315,7 +343,7 @@ pub(super) fn evidence(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
         let process = run
             .process_row
             .map(|_| case.process(run.process_row, run.process_id));
-        evidence = evidence.row([
+        let mut cells = vec![
             Some(number.into()),
             process.map(Value::from),
             Some(run.thread_id.into()),
@@ -328,52 +356,72 @@ pub(super) fn evidence(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
                 .map(|code| labels::wait_reason(code).into()),
             run.ended_by(case).map(Value::from),
             run.readying_thread_id.map(Value::from),
-        ]);
+        ];
+        if slept {
+            cells.insert(8, Some(leg.slept_ns().into()));
+        }
+        evidence = evidence.row(cells);
     }
     evidence
 }
 
 /// The legs by thread, whoever had most of the path first.
 pub(super) fn totals(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
+    let slept = has_slept(legs);
     let query = format!(
         "WITH {} SELECT process(process_row) AS process, thread_id, sum(waited_ns) AS waited_ns, \
-         sum(was_ready_ns) AS was_ready_ns, sum(ran_ns) AS ran_ns FROM parts GROUP BY process_row, \
+         sum(was_ready_ns) AS was_ready_ns, sum(ran_ns) AS ran_ns{} FROM parts GROUP BY process_row, \
          thread_row, thread_id ORDER BY sum(to_ns - from_ns) DESC, thread_id, thread_row LIMIT \
          {SHOWN}",
-        parts(legs)
+        parts(legs),
+        if slept {
+            ", sum(slept_ns) AS slept_ns"
+        } else {
+            ""
+        }
     );
-    let columns = [
+    let mut columns = vec![
         Column::new("process", "process", Unit::None),
         Column::new("thread_id", "thread", Unit::None),
         Column::new("waited_ns", "waited", Unit::Duration),
         Column::new("was_ready_ns", "was ready", Unit::Duration),
         Column::new("ran_ns", "ran", Unit::Duration),
     ];
+    columns.extend(slept.then_some(SLEPT));
     let mut evidence = Evidence::new(title, query, &columns);
     for (run, parts) in by_thread(legs).into_iter().take(SHOWN) {
         let process = run
             .process_row
             .map(|_| case.process(run.process_row, run.process_id));
-        let [waited, was_ready, ran] = parts.map(|ns| Some(ns.into()));
-        let thread = Some(run.thread_id.into());
-        evidence = evidence.row([process.map(Value::from), thread, waited, was_ready, ran]);
+        let mut cells = vec![process.map(Value::from), Some(run.thread_id.into())];
+        let parts = parts.map(|ns| Some(ns.into())).into_iter();
+        cells.extend(parts.take(columns.len() - 2));
+        evidence = evidence.row(cells);
     }
     evidence
 }
 
 const SHOWN: usize = 20;
 
-/// How long each thread of a path waited, was ready and ran; whoever had most of it first.
-pub(super) fn by_thread(legs: &[Leg]) -> Vec<(&Run, [i64; 3])> {
-    let mut sums: Vec<(&Run, [i64; 3])> = Vec::new();
+const SLEPT: Column = Column::new("slept_ns", "the machine slept", Unit::Duration);
+
+fn has_slept(legs: &[Leg]) -> bool {
+    legs.iter().any(|leg| !leg.slept.is_empty())
+}
+
+/// How long each thread of a path waited, was ready and ran, and how long the machine slept
+/// meanwhile; whoever had most of it first.
+pub(super) fn by_thread(legs: &[Leg]) -> Vec<(&Run, [i64; 4])> {
+    let mut sums: Vec<(&Run, [i64; 4])> = Vec::new();
     for leg in legs {
         let key = |run: &Run| (run.process_row, run.thread_row, run.thread_id);
         let place = sums.iter().position(|(run, _)| key(run) == key(&leg.run));
         let place = place.unwrap_or_else(|| {
-            sums.push((&leg.run, [0; 3]));
+            sums.push((&leg.run, [0; 4]));
             sums.len() - 1
         });
-        for (sum, part) in sums[place].1.iter_mut().zip(leg.parts()) {
+        let parts = leg.parts().into_iter().chain([leg.slept_ns()]);
+        for (sum, part) in sums[place].1.iter_mut().zip(parts) {
             *sum += part;
         }
     }
@@ -382,6 +430,28 @@ pub(super) fn by_thread(legs: &[Leg]) -> Vec<(&Run, [i64; 3])> {
         (-parts.iter().sum::<i64>(), run.thread_id, row)
     });
     sums
+}
+
+/// How long all legs together waited, were ready and ran.
+pub(super) fn sums(title: &str, legs: &[Leg]) -> Evidence {
+    let query = format!(
+        "WITH {} SELECT count(*) AS legs, sum(waited_ns) AS none_went_on_ns, sum(was_ready_ns) AS \
+         no_cpu_ns, sum(ran_ns) AS worked_ns FROM parts",
+        parts(legs)
+    );
+    let columns = [
+        Column::new("legs", "stretches", Unit::Count),
+        Column::new("none_went_on_ns", "waited", Unit::Duration),
+        Column::new("no_cpu_ns", "were ready", Unit::Duration),
+        Column::new("worked_ns", "ran", Unit::Duration),
+    ];
+    let mut sums = [legs.len() as i64, 0, 0, 0];
+    for leg in legs {
+        for (sum, part) in sums[1..].iter_mut().zip(leg.parts()) {
+            *sum += part;
+        }
+    }
+    Evidence::new(title, query, &columns).row(sums.map(|ns| Some(ns.into())))
 }
 
 /// The legs beside their runs in SQL, as `parts`.
@@ -396,13 +466,30 @@ fn parts(legs: &[Leg]) -> String {
             )
         })
         .collect();
+    let mut slept: Vec<Range<i64>> = legs.iter().flat_map(|leg| leg.slept.clone()).collect();
+    slept = union(slept);
+    let since = "start_ns - coalesce(ready_ns, 0)";
+    let [waited, was_ready, ran] = [
+        ("from_ns".to_owned(), format!("least(to_ns, {since})")),
+        (
+            format!("greatest(from_ns, {since})"),
+            "least(to_ns, start_ns)".to_owned(),
+        ),
+        ("greatest(from_ns, start_ns)".to_owned(), "to_ns".to_owned()),
+    ]
+    .map(|(from, to)| match slept.as_slice() {
+        [] => format!("greatest(0, {to} - {from})"),
+        slept => format!(
+            "greatest(0, {to} - {from}) - ({})",
+            asleep_sql(slept, &from, &to)
+        ),
+    });
     format!(
         "path AS (SELECT * FROM (VALUES {}) AS path (leg, thread, on_cpu, run_start_ns, run_end_ns, \
-         from_ns, to_ns)), parts AS (SELECT *, greatest(0, least(to_ns, start_ns - \
-         coalesce(ready_ns, 0)) - from_ns) AS waited_ns, greatest(0, least(to_ns, start_ns) - \
-         greatest(from_ns, start_ns - coalesce(ready_ns, 0))) AS was_ready_ns, greatest(0, to_ns - \
-         greatest(from_ns, start_ns)) AS ran_ns FROM path JOIN cpu_runs ON thread_id = thread AND \
-         cpu = on_cpu AND start_ns = run_start_ns AND end_ns = run_end_ns)",
-        values.join(", ")
+         from_ns, to_ns)), parts AS (SELECT *, {waited} AS waited_ns, {was_ready} AS was_ready_ns, \
+         {ran} AS ran_ns, {} AS slept_ns FROM path JOIN cpu_runs ON thread_id = thread AND cpu = \
+         on_cpu AND start_ns = run_start_ns AND end_ns = run_end_ns)",
+        values.join(", "),
+        asleep_sql(&slept, "from_ns", "to_ns")
     )
 }

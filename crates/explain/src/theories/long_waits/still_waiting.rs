@@ -1,5 +1,7 @@
 //! Threads that could run and had got no CPU when the trace ended.
 
+use std::ops::Range;
+
 use tables::{CpuRunsView, ReadyThreadsView, StoreError, Table};
 
 use super::waiter::Waiter;
@@ -64,7 +66,7 @@ pub(super) fn read(
             }
         }
     }
-    let end = case.survey.span.end;
+    let end = case.survey.complete.until(case.survey.span.end);
     let mut found: Vec<(i64, u32, Last)> = Vec::new();
     for (row, last) in (0..).zip(threads) {
         let after = last
@@ -74,6 +76,10 @@ pub(super) fn read(
         let Some(since) = since.filter(|ns| end.saturating_sub(*ns) >= at_least_ns.max(1)) else {
             continue;
         };
+        // It may have run on a CPU whose record had not begun.
+        if !case.survey.complete.holds(since, end) {
+            continue;
+        }
         let readied_ns = after;
         found.push((since, row, Last { readied_ns, ..last }));
     }
@@ -81,7 +87,7 @@ pub(super) fn read(
     found.truncate(at_most);
     let mut waiting = Vec::new();
     for (since, row, last) in found {
-        waiting.extend(still_waiting(case, since, row, last)?);
+        waiting.extend(still_waiting(case, since..end, row, last)?);
     }
     Ok(waiting)
 }
@@ -112,11 +118,11 @@ const READY_COLUMNS: [&str; 7] = [
 /// Looks up what there is to know of such a thread.
 fn still_waiting(
     case: &Case<'_>,
-    since: i64,
+    range: Range<i64>,
     thread_row: u32,
     last: Last,
 ) -> Result<Option<StillWaiting>, StoreError> {
-    let range = since..case.survey.span.end;
+    let since = range.start;
     let Some(thread_id) = case.names.thread_id(thread_row) else {
         return Ok(None);
     };
@@ -133,6 +139,7 @@ fn still_waiting(
         affinity_is_known: false,
         is_paged_out: None,
         ran_unseen: false,
+        certain: None,
         wait: None,
     };
     if let Some(end) = last.end_ns {

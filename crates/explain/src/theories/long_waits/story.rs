@@ -7,10 +7,12 @@ use rustc_hash::FxHashSet;
 use serde::Serialize;
 use tables::{CpuRunsView, Functions, Options, Store, StoreError, Table};
 
+use super::group::Group;
 pub use super::path::Thread;
 use super::path::{self, Leg, Runs};
 use super::waiter::Waiter;
-use super::{STEPS, readier, words};
+use super::weigh::Facts;
+use super::{STEPS, readier};
 use crate::survey::{self, Wait};
 use crate::{Case, Evidence, Explanation, Finding, Verdict, duration, labels};
 
@@ -179,7 +181,7 @@ pub fn tell(
             .map(|end_ns| {
                 let doing = format!(
                     "It ran until {} and not again before the trace ended.",
-                    words::moment(end_ns)
+                    crate::moment(end_ns)
                 );
                 Story {
                     thread: named(&case, thread.id, thread.row, None, None),
@@ -224,9 +226,11 @@ fn of_run(
     let mut findings = Vec::new();
     let mut behind = None;
     if since.is_some() && wait.ready_ns > 0 && wait.thread_id != 0 {
-        let (argued, holders) = super::argue(case, vec![Waiter::of(&wait)], vec![None])?;
-        behind = argued.first().map(|one| one.weighed.who_ran.clone());
-        findings.push(super::finding(case, &argued, &holders, runs)?);
+        let facts = Facts::read(case)?;
+        let (argued, holders) = super::argue(case, &facts, vec![Waiter::of(&wait)], vec![None])?;
+        let group = Group::of_these(case, argued, &holders);
+        behind = Some(group.who_ran.evidence.clone());
+        findings.push(super::finding(case, &group, &holders, runs)?);
     }
     let theories: Vec<Verdict> = findings
         .iter_mut()
@@ -432,6 +436,12 @@ fn link(case: &Case<'_>, leg: &Leg) -> Option<Link> {
     }
     if ran > 0 {
         did.push(format!("ran for {}", duration(ran)));
+    }
+    if leg.slept_ns() > 0 {
+        did.push(format!(
+            "the machine slept for {}",
+            duration(leg.slept_ns())
+        ));
     }
     (from_ns < leg.range.end).then(|| Link {
         thread: named(

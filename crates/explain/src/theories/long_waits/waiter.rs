@@ -5,7 +5,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 use tables::{CpusView, PrioritiesView, StoreError, Table, ThreadsView};
 
-use crate::{Case, Wait};
+use crate::{Case, Evidence, Wait};
 
 /// A thread that could run and got no CPU.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub(super) struct Waiter {
     /// Its kernel stack was paged out, or its process swapped out, when it was made ready.
     pub(super) is_paged_out: Option<bool>,
     pub(super) ran_unseen: bool,
+    /// If it may have run unseen before `range`, but not since, what tells so.
+    pub(super) certain: Option<Evidence>,
     /// The row of `cpu_runs` that ended it; none if it waits still when the trace ends.
     pub(super) wait: Option<Wait>,
 }
@@ -48,6 +50,7 @@ impl Waiter {
             affinity_is_known: false,
             is_paged_out: paged_out.into_iter().flatten().reduce(|a, b| a || b),
             ran_unseen: wait.ran_unseen,
+            certain: None,
             wait: Some(*wait),
         }
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tables::{DamagesView, ProcessFreezesView, StoreError, Table};
 
-use super::held::{self, By, Held};
+use super::held::{self, By, Held, Most, WhoRan};
 use super::holders::Holders;
 use super::waiter::Waiter;
 use crate::{
@@ -35,66 +35,46 @@ const PART: f64 = 0.1;
 /// of them.
 pub(super) const LONGEST_WAKE_NS: i64 = 1_000_000;
 
-const fn about(id: &'static str, question: &'static str, record: &'static str) -> About {
+const fn about(id: &'static str, question: &'static str) -> About {
     About {
         id,
         question,
         tables: &[],
-        record,
         sources: &[],
     }
 }
 
-static PRIORITY: About = about(
+pub(super) static PRIORITY: About = about(
     "higher-priority",
     "Were the CPUs busy with threads of higher priority?",
-    "context switches (xperf -on CSWITCH, WPR keyword CSwitch)",
 );
-static QUANTUM: About = about(
+pub(super) static QUANTUM: About = about(
     "equal-priority",
     "Were they busy with threads of the same priority, one quantum after the other?",
-    "context switches (xperf -on CSWITCH, WPR keyword CSwitch)",
 );
-static RANK: About = about(
+pub(super) static RANK: About = about(
     "better-rank",
     "Were they busy with threads of better rank, which goes before priority?",
-    "context switches on Windows 10 1709 or later (xperf -on CSWITCH, WPR keyword CSwitch)",
 );
-static DISPATCHER: About = about(
+pub(super) static DISPATCHER: About = about(
     "dispatcher",
     "Were there CPUs that it could have had, but the dispatcher does not compare it with what they \
      ran?",
-    "context switches on Windows 10 1709 or later (xperf -on CSWITCH, WPR keyword CSwitch)",
 );
-static INTERRUPTS: About = about(
+pub(super) static INTERRUPTS: About = about(
     "interrupted-cpus",
     "Were the CPUs busy with DPCs and service routines?",
-    "DPCs and interrupts (xperf -on DPC+INTERRUPT, WPR keywords DPC and Interrupt)",
 );
-static AFFINITY: About = about(
-    "affinity",
-    "Might it run on some CPUs only?",
-    "threads and processes (xperf -on PROC_THREAD, WPR keyword ProcessThread)",
-);
-static PAGED_OUT: About = about(
+pub(super) static AFFINITY: About = about("affinity", "Might it run on some CPUs only?");
+pub(super) static PAGED_OUT: About = about(
     "stack-paged-out",
     "Was its kernel stack paged out, or its process swapped out?",
-    "threads made ready (xperf -on DISPATCHER, WPR keyword ReadyThread)",
 );
-static FROZEN: About = about(
-    "process-frozen",
-    "Was its process frozen?",
-    "the provider Microsoft-Windows-Kernel-Process with keyword 0x200 (process freeze)",
-);
-static SUSPENDED: About = about(
-    "machine-suspended",
-    "Was the machine suspended?",
-    "context switches and samples (xperf -on CSWITCH+PROFILE)",
-);
-static LOST: About = about(
+pub(super) static FROZEN: About = about("process-frozen", "Was its process frozen?");
+pub(super) static SUSPENDED: About = about("machine-suspended", "Was the machine suspended?");
+pub(super) static LOST: About = about(
     "lost-events",
     "Are events missing or clocks wrong, so that the wait may be none?",
-    "again with more and larger buffers (xperf -MinBuffers, -BufferSize)",
 );
 
 /// What else is read of the trace, once for all waits.
@@ -155,6 +135,11 @@ impl Facts {
 }
 
 impl Damage {
+    fn is_loss(&self) -> bool {
+        let kind = self.kind.as_deref();
+        kind.is_some_and(|kind| LOSSES.contains(&kind))
+    }
+
     fn may_lie_in(&self, range: &Range<i64>) -> bool {
         self.start_ns < range.end && self.end_ns.is_none_or(|ns| ns > range.start)
     }
@@ -176,16 +161,28 @@ const LOSSES: [&str; 11] = [
 ];
 
 impl Facts {
+    /// Whether any wait may be none: something is lost, or clocks disagree.
+    pub(super) fn waits_may_be_none(&self) -> bool {
+        self.clocks_disagree || self.damage.iter().any(Damage::is_loss)
+    }
+
+    /// Until when something may be lost in a range, as far as that is known.
+    pub(super) fn lost_until(&self, range: &Range<i64>) -> Option<i64> {
+        let losses = self.damage.iter().filter(|damage| damage.is_loss());
+        let within = losses.filter(|damage| damage.may_lie_in(range));
+        within.filter_map(|damage| damage.end_ns).max()
+    }
+
     /// Whether a wait is likely none: most CPUs that the thread could have had were idle, and events
     /// are lost, clocks disagree, or nothing but one event tells of a wait that is not over when the
     /// trace ends.
     fn may_have_lost(&self, waiter: &Waiter, held: &Held) -> bool {
-        let is_loss = |damage: &Damage| damage.kind.as_deref().is_some_and(|k| LOSSES.contains(&k));
         waiter.is_paged_out != Some(true)
             && held.by(By::Idle) as f64 >= HALF * held.all_ns as f64
             && (waiter.wait.is_none()
                 || self.clocks_disagree
-                || (self.damage.iter()).any(|d| is_loss(d) && d.may_lie_in(&waiter.range)))
+                || waiter.certain.is_none()
+                    && (self.damage.iter()).any(|d| d.is_loss() && d.may_lie_in(&waiter.range)))
     }
 }
 
@@ -196,9 +193,11 @@ pub(super) struct Weighed {
     pub(super) cause: Option<Cause>,
     /// How much of the wait nobody lost: the machine was suspended, or the wait may be none.
     pub(super) not_lost_ns: i64,
-    /// Processes that ran most meanwhile.
-    pub(super) who_ran: Evidence,
-    pub(super) most: Option<(String, i64)>,
+    /// The process that ran most meanwhile.
+    pub(super) most: Option<Most>,
+    /// Its ideal processor, if that had hardly anything but DPCs and service routines, and how long
+    /// it had these.
+    pub(super) locked_ideal: Option<(u16, i64)>,
     pub(super) idle_beyond_ns: Option<i64>,
     /// Threads of its own process took turns with it, each at its priority: its program went on.
     pub(super) is_among_its_own: bool,
@@ -218,7 +217,8 @@ pub(super) fn weigh(
         ready_ns: waiter.ready_ns(),
         held,
     };
-    let (who_ran, most, own_ns) = held::by_process(case, waiter, holders);
+    let stretch = [waiter.range.clone()];
+    let WhoRan { most, own_ns, .. } = held::by_process(case, Some(waiter), &stretch, holders);
     let mut weighed: Vec<(Cause, Verdict)> = Vec::new();
 
     let its_cpus = match &waiter.limited_to {
@@ -263,14 +263,14 @@ pub(super) fn weigh(
         Cause::Dispatcher,
         dispatcher(case, held, not_chosen, &scales, its_cpus),
     ));
+    let ideal = AtIdeal::of(case, waiter, holders);
     weighed.push((
         Cause::Interrupts,
         match facts.has_interrupts {
-            true => scales.cpu_time(
-                &INTERRUPTS,
-                &[By::Dpc, By::Isr],
-                had("DPCs and service routines", &[By::Dpc, By::Isr]),
-            ),
+            true => {
+                let had = had("DPCs and service routines", &[By::Dpc, By::Isr]);
+                interrupts(case, &ideal, &scales, had)
+            }
             false => not_recorded(&INTERRUPTS, "The trace has no DPCs and interrupts."),
         },
     ));
@@ -296,8 +296,10 @@ pub(super) fn weigh(
         verdicts: weighed.into_iter().map(|(_, verdict)| verdict).collect(),
         cause,
         not_lost_ns,
-        who_ran,
         most,
+        locked_ideal: ideal
+            .filter(|ideal| ideal.share() >= HALF)
+            .map(|ideal| (ideal.cpu, ideal.interrupts_ns())),
         idle_beyond_ns,
         is_among_its_own: causes.contains(&Cause::EqualPriority)
             && own_ns as f64 >= HALF * held.all_ns as f64,
@@ -337,6 +339,70 @@ impl Scales<'_> {
 
 fn not_recorded(about: &About, because: &str) -> Verdict {
     Verdict::new(about, Judgement::NotRecorded, because)
+}
+
+/// What the ideal processor of a thread had meanwhile: a thread that finds no idle CPU waits in the
+/// queue of that one.
+struct AtIdeal {
+    cpu: u16,
+    /// The same wait as if the thread might run there only.
+    waiter: Waiter,
+    held: Held,
+}
+
+impl AtIdeal {
+    fn of(case: &Case<'_>, waiter: &Waiter, holders: &Holders) -> Option<AtIdeal> {
+        let cpus = &case.survey.cpus;
+        // The trace has eight bits of its number.
+        let cpu = u16::from(waiter.wait?.ideal_processor?);
+        let is_known = cpus.len() <= 256 && cpus.iter().any(|known| known.cpu == cpu);
+        if !is_known || !waiter.may_use(cpu) {
+            return None;
+        }
+        let waiter = Waiter {
+            limited_to: Some(vec![cpu]),
+            ..waiter.clone()
+        };
+        let held = Held::of(case, &waiter, holders);
+        Some(AtIdeal { cpu, waiter, held })
+    }
+
+    fn interrupts_ns(&self) -> i64 {
+        self.held.by(By::Dpc) + self.held.by(By::Isr)
+    }
+
+    fn share(&self) -> f64 {
+        match self.held.all_ns {
+            0 => 0.0,
+            all => self.interrupts_ns() as f64 / all as f64,
+        }
+    }
+}
+
+/// The verdict on DPCs and service routines: on all CPUs that the thread may use, or on its ideal
+/// processor, if that had little else.
+fn interrupts(
+    case: &Case<'_>,
+    ideal: &Option<AtIdeal>,
+    scales: &Scales<'_>,
+    had: String,
+) -> Verdict {
+    let by = [By::Dpc, By::Isr];
+    let Some(ideal) = ideal.as_ref().filter(|ideal| ideal.share() >= HALF) else {
+        return scales.cpu_time(&INTERRUPTS, &by, had);
+    };
+    let because = format!(
+        "{had} Of CPU {}, its ideal processor, in whose queue it waited, they had {}.",
+        ideal.cpu,
+        percent(ideal.interrupts_ns(), ideal.held.all_ns)
+    );
+    let of_all_ns = by.iter().map(|by| scales.held.by(*by)).sum();
+    let explains_ns = (scales.held.part_of_wait(of_all_ns)).max(ideal.interrupts_ns());
+    let mut verdict = scales.explains(&INTERRUPTS, explains_ns, because);
+    let mut evidence = ideal.held.evidence(&ideal.waiter, &case.survey.silences);
+    evidence.title = format!("What had CPU {}, its ideal processor, meanwhile", ideal.cpu);
+    verdict.evidence.push(evidence);
+    verdict
 }
 
 fn rank(
@@ -532,6 +598,7 @@ fn lost(facts: &Facts, waiter: &Waiter, is_doubtful: bool, scales: &Scales<'_>) 
         )
     });
     let faults = match damage.len() {
+        0 if waiter.ran_unseen || is_doubtful => "No loss or fault is recorded there".to_owned(),
         0 => "The trace is whole there".to_owned(),
         1 => "One loss or fault may lie there".to_owned(),
         n => format!("{} losses or faults may lie there", grouped(n as u64)),
@@ -539,19 +606,32 @@ fn lost(facts: &Facts, waiter: &Waiter, is_doubtful: bool, scales: &Scales<'_>) 
     let (explains_ns, because) = match (waiter.ran_unseen, is_doubtful) {
         (true, _) => (
             scales.ready_ns,
-            "switches contradict each other while it waited: it may have run unseen",
+            "switches contradict each other while it waited, or some CPU's are missing: it may have run \
+             unseen",
         ),
         (false, true) if facts.clocks_disagree => (
             scales.ready_ns,
             "CPUs were idle while it waited, and clocks disagree: it likely ran at once",
         ),
+        (false, true) if waiter.wait.is_none() => (
+            scales.ready_ns,
+            "CPUs were idle while it waited: it likely ran, and the trace's end lacks that",
+        ),
         (false, true) => (
             scales.ready_ns,
             "CPUs were idle while it waited: it likely ran unseen",
         ),
+        (false, false) if waiter.certain.is_some() => (
+            0,
+            "from the last of them that shows on, switches and samples of all CPUs follow each other",
+        ),
         (false, false) => (0, "no switches contradict each other while it waited"),
     };
-    let mut verdict = scales.explains(&LOST, explains_ns, format!("{faults}, and {because}."));
+    let and = match damage.is_empty() && is_doubtful {
+        true => "but",
+        false => "and",
+    };
+    let mut verdict = scales.explains(&LOST, explains_ns, format!("{faults}, {and} {because}."));
     if !damage.is_empty() {
         let query = format!(
             "SELECT kind, cpu, start_ns, end_ns, count FROM damage WHERE start_ns < {end} AND \

@@ -1,13 +1,17 @@
 //! What is said of a wait, in words.
 
-use super::Argued;
+use super::group::Group;
 use super::held::By;
 use super::weigh::{Cause, LONGEST_WAKE_NS};
-use crate::{Case, counted, duration, grouped, percent};
+use super::{Argued, NOTICED_NS};
+use crate::{Case, counted, duration, grouped, listed, moment, percent};
+
+/// Other processes that are named one by one.
+const NAMED: usize = 4;
 
 /// Who waited how long, and why.
-pub(super) fn sentence(case: &Case<'_>, group: &[Argued]) -> String {
-    let worst = &group[0];
+pub(super) fn sentence(case: &Case<'_>, group: &Group<'_>) -> String {
+    let worst = group.worst();
     let waiter = &worst.waiter;
     let name = waiter
         .thread_row
@@ -28,34 +32,98 @@ pub(super) fn sentence(case: &Case<'_>, group: &[Argued]) -> String {
             moment(waiter.range.start),
             moment(waiter.range.end)
         ),
+        None if waiter.range.end < case.survey.span.end => format!(
+            "since {}, and still at {}, until when all CPUs are recorded",
+            moment(waiter.range.start),
+            moment(waiter.range.end)
+        ),
         None => format!(
             "since {}, and still when the trace ends",
             moment(waiter.range.start)
         ),
     };
-    let mut sentence = format!(
+    let sentence = format!(
         "Thread {}{name} of {}{priority} was ready for {} ({until}) and got no CPU: {}.",
         waiter.thread_id,
         case.process(waiter.process_row, waiter.process_id),
         duration(waiter.ready_ns()),
         because(case, worst),
     );
-    if group.len() > 1 {
-        sentence.push_str(&format!(
-            " {} of {}.",
-            counted(group.len() as u64 - 1, "more such wait", "more such waits"),
-            match (waiter.process_row, waiter.process_id) {
-                (None, None) => "threads whose processes are unknown",
-                _ => "that process",
-            }
-        ));
-    }
-    sentence
+    sentence + &more(case, group) + &others(case, group)
 }
 
-/// A moment, in seconds.
-pub(super) fn moment(ns: i64) -> String {
-    format!("{:.3} s", ns as f64 / 1e9)
+/// How many more waits of the process there were.
+fn more(case: &Case<'_>, group: &Group<'_>) -> String {
+    let waiter = &group.worst().waiter;
+    let weighed = group.argued.len();
+    let of = match (waiter.process_row, waiter.process_id) {
+        (None, None) => "threads whose processes are unknown",
+        _ => "that process",
+    };
+    let noticed = group.noticed.map_or(0, |noticed| noticed.waits);
+    let mut more = match (noticed, weighed) {
+        (0 | 1, 1) => return String::new(),
+        (0 | 1, _) => format!(
+            " {} of {of}.",
+            counted(weighed as u64 - 1, "more such wait", "more such waits")
+        ),
+        _ => format!(
+            " Threads of {of} waited {} times for {} or longer.",
+            grouped(noticed),
+            duration(NOTICED_NS)
+        ),
+    };
+    if weighed > 1 {
+        if group.otherwise_caused() > 0 {
+            more += &format!(
+                " Of the {weighed} that are weighed, {} had another cause.",
+                group.otherwise_caused()
+            );
+        }
+        let most = group.who_ran.most.as_ref();
+        if let Some(most) = most.filter(|_| is_about_who_ran(group.cause())) {
+            more += &format!(
+                " Over all that are weighed and had this cause, {} had most of {}: {}.",
+                case.processes(most.process_row, most.process_id),
+                match &waiter.limited_to {
+                    None => "the CPUs",
+                    Some(_) => "the CPUs that it may use",
+                },
+                duration(most.ns)
+            );
+        }
+    }
+    more
+}
+
+/// Whether a cause is who ran instead.
+fn is_about_who_ran(cause: Option<Cause>) -> bool {
+    matches!(
+        cause,
+        Some(Cause::HigherPriority | Cause::EqualPriority | Cause::Rank | Cause::Affinity)
+    )
+}
+
+/// Who else waited for the same reason.
+fn others(case: &Case<'_>, group: &Group<'_>) -> String {
+    if group.others.is_empty() {
+        return String::new();
+    }
+    let mut named: Vec<String> = (group.others.iter().take(NAMED))
+        .map(|other| {
+            let waiter = &other.worst().waiter;
+            let process = case.processes(waiter.process_row, waiter.process_id);
+            match other.lost_ns {
+                0 => process,
+                lost_ns => format!("{process} ({})", duration(lost_ns)),
+            }
+        })
+        .collect();
+    let rest = group.others.len().saturating_sub(NAMED);
+    if rest > 0 {
+        named.push(counted(rest as u64, "more process", "more processes"));
+    }
+    format!(" For the same reason waited {}.", listed(named))
 }
 
 /// Why, in half a sentence.
@@ -71,12 +139,13 @@ fn because(case: &Case<'_>, argued: &Argued) -> String {
         Some(_) => "the CPUs that it may use",
     };
     let share = |by: By| percent(held.by(by), held.all_ns);
-    let most = weighed
-        .most
-        .as_ref()
-        .map_or(String::new(), |(process, ns)| {
-            format!(", most of all {process} with {} of CPU time", duration(*ns))
-        });
+    let most = weighed.most.as_ref().map_or(String::new(), |most| {
+        format!(
+            ", most of all {} with {} of CPU time",
+            case.processes(most.process_row, most.process_id),
+            duration(most.ns)
+        )
+    });
     match weighed.cause {
         Some(Cause::Rank) => {
             let rank = waiter.rank.unwrap_or(0);
@@ -118,11 +187,21 @@ fn because(case: &Case<'_>, argued: &Argued) -> String {
             share(By::Idle),
             share(By::Dispatcher)
         ),
-        Some(Cause::Interrupts) => format!(
-            "DPCs had {} and service routines {} of {its_cpus} meanwhile",
-            share(By::Dpc),
-            share(By::Isr)
-        ),
+        Some(Cause::Interrupts) => {
+            let of_all = format!(
+                "DPCs had {} and service routines {} of {its_cpus} meanwhile",
+                share(By::Dpc),
+                share(By::Isr)
+            );
+            match weighed.locked_ideal {
+                Some((cpu, ns)) => format!(
+                    "it waited in the queue of its ideal processor, CPU {cpu}, which did little else \
+                     than DPCs and service routines meanwhile, for {} of the time ({of_all})",
+                    percent(ns, waiter.ready_ns())
+                ),
+                None => of_all,
+            }
+        }
         Some(Cause::Affinity) => {
             let cpus = waiter.limited_to.as_deref().unwrap_or_default();
             let list: Vec<String> = cpus.iter().map(u16::to_string).collect();
@@ -143,6 +222,9 @@ fn because(case: &Case<'_>, argued: &Argued) -> String {
         ),
         Some(Cause::LostEvents) if !case.survey.clock_skews.is_empty() => {
             "but the processors' clocks disagree: it may well have run at once".to_owned()
+        }
+        Some(Cause::LostEvents) if waiter.wait.is_none() => {
+            "as far as the trace tells, which likely lacks a run of it before its end".to_owned()
         }
         Some(Cause::LostEvents) => {
             "but the trace likely lacks the run that ended it: it may well have run unseen"
@@ -169,13 +251,19 @@ fn because(case: &Case<'_>, argued: &Argued) -> String {
 }
 
 /// Who lost the time, and how it was reckoned.
-pub(super) fn cost(case: &Case<'_>, group: &[Argued]) -> String {
-    let waiter = &group[0].waiter;
+pub(super) fn cost(case: &Case<'_>, group: &Group<'_>) -> String {
+    let waiter = &group.worst().waiter;
     let process = case.process(waiter.process_row, waiter.process_id);
-    let waits = match group.len() {
-        1 => "the wait".to_owned(),
-        n => format!(
-            "{} waits, those at one time counted once",
+    let once = "those at one time counted once";
+    let waits = match (group.noticed, group.argued.len()) {
+        (Some(noticed), _) if noticed.waits > 1 => format!(
+            "{} waits of {} or longer, {once}",
+            grouped(noticed.waits),
+            duration(NOTICED_NS)
+        ),
+        (_, 1) | (Some(_), _) => "the wait".to_owned(),
+        (None, n) => format!(
+            "at least that, of the {} longest waits, {once}, and without any that may be none",
             grouped(n as u64)
         ),
     };
@@ -184,10 +272,41 @@ pub(super) fn cost(case: &Case<'_>, group: &[Argued]) -> String {
     )
 }
 
+/// Processes of Windows without which it does not run, by their names: their priorities are not for
+/// anybody to change.
+const OF_WINDOWS: [&str; 10] = [
+    "system",
+    "registry",
+    "memory compression",
+    "smss.exe",
+    "csrss.exe",
+    "wininit.exe",
+    "winlogon.exe",
+    "services.exe",
+    "lsass.exe",
+    "dwm.exe",
+];
+
+fn is_of_windows(case: &Case<'_>, row: Option<u32>, id: Option<u32>) -> bool {
+    /// The process of Windows's own threads, whose name a trace may not tell.
+    const SYSTEM: u32 = 4;
+    let process = case.names.process(row, id);
+    let is_known = |name: &str| OF_WINDOWS.contains(&name.to_lowercase().as_str());
+    process.id == Some(SYSTEM) || process.name.is_some_and(is_known)
+}
+
 /// What to do about it.
-pub(super) fn remedies(argued: &Argued, process: &str) -> Vec<String> {
-    let most = argued.weighed.most.as_ref();
-    let who = most.map_or("what ran instead".to_owned(), |(who, _)| who.clone());
+pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
+    let argued = group.worst();
+    let waiter = &argued.waiter;
+    let process = &case.process(waiter.process_row, waiter.process_id);
+    let most = group.who_ran.most.as_ref();
+    let who = most.map_or("what ran instead".to_owned(), |most| {
+        case.processes(most.process_row, most.process_id)
+    });
+    let is_itself = most.is_some() && group.most_of_others().is_none();
+    let is_windows =
+        most.is_some_and(|most| is_of_windows(case, most.process_row, most.process_id));
     let mut remedies = Vec::new();
     if argued.waiter.process_row.is_none() && argued.waiter.process_id.is_none() {
         remedies.push(
@@ -213,6 +332,14 @@ pub(super) fn remedies(argued: &Argued, process: &str) -> Vec<String> {
                 );
             }
         }
+        Some(Cause::HigherPriority | Cause::EqualPriority) if is_itself => remedies.push(format!(
+            "Let {process} use fewer threads than there are CPUs: its threads waited for each other \
+             most."
+        )),
+        Some(Cause::HigherPriority | Cause::EqualPriority) if is_windows => remedies.push(format!(
+            "Find out what {who} worked for, since its priority is Windows's own: threads of drivers \
+             and services run in it (laglab explain --process, samples by module)."
+        )),
         Some(Cause::HigherPriority) => remedies.push(format!(
             "Lower the priority of {who}, or let it use fewer threads: then {process} gets its turn. \
              If somebody waits for {process}, start it in a higher priority class."
@@ -221,11 +348,24 @@ pub(super) fn remedies(argued: &Argued, process: &str) -> Vec<String> {
             "Let {who} use fewer threads than there are CPUs, or run it in a lower priority class: \
              then {process} need not wait for quanta to end."
         )),
+        Some(Cause::Interrupts) if argued.weighed.locked_ideal.is_some() => remedies.push(
+            "See what is said of CPUs locked by DPCs and service routines: threads whose ideal \
+             processor is one of those wait as this one did."
+                .to_owned(),
+        ),
         Some(Cause::Interrupts) => remedies.push(
             "Find the driver whose DPCs and service routines had the CPUs (laglab dpcisr), and \
              update it, or spread its interrupts over more CPUs."
                 .to_owned(),
         ),
+        Some(Cause::Affinity)
+            if is_of_windows(case, waiter.process_row, waiter.process_id) =>
+        {
+            remedies.push(format!(
+                "Keep {who} off that CPU: {process} is Windows's own, which binds threads to CPUs \
+                 itself."
+            ));
+        }
         Some(Cause::Affinity) => remedies.push(format!(
             "Let {process} run on every CPU: take its affinity off. A pinned thread waits for its \
              CPU however idle the others are."
@@ -255,6 +395,23 @@ pub(super) fn doubts(case: &Case<'_>, argued: &Argued) -> Vec<String> {
             "A trace tells a thread's rank only when it leaves its CPU: that of the wait is taken \
              from the ends of the runs before and after it, the worse one. Why Windows gave it that \
              rank is not recorded."
+                .to_owned(),
+        );
+    }
+    if waiter.certain.is_some()
+        && let Some(wait) = &waiter.wait
+    {
+        doubts.push(format!(
+            "It was ready since {}, as recorded; but until {} switches or samples are missing, and it \
+             may have run unseen: only the time since then counts.",
+            moment(wait.range().start),
+            moment(waiter.range.start)
+        ));
+    }
+    if argued.weighed.locked_ideal.is_some() {
+        doubts.push(
+            "A trace tells a thread's ideal processor only when it leaves its CPU: that of the wait is \
+             taken from the end of the run after it."
                 .to_owned(),
         );
     }

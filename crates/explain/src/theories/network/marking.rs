@@ -18,8 +18,6 @@ static ABOUT: About = About {
     id: "packet-marking",
     question: "Do packets sent carry marks of quality of service (DSCP)?",
     tables: &[Table::Packets],
-    record: "packets (netsh trace start capture=yes, or pktmon; UIforETW and WPR: the provider \
-             Microsoft-Windows-NDIS-PacketCapture)",
     sources: &[
         Source {
             title: "PC-Tuning: How can you verify if a DSCP QoS policy is working?",
@@ -52,10 +50,23 @@ impl Theory for Marking {
             let missing = "no packets were captured".to_owned();
             return Ok(Outcome::NotRecorded(missing));
         }
-        let sent = sent(case)?;
+        let (sent, others) = sent(case)?;
         if sent.is_empty() {
-            let missing = "no captured packet of IP is said to have been sent".to_owned();
-            return Ok(Outcome::NotRecorded(missing));
+            return Ok(match others {
+                Others {
+                    received: 1..,
+                    unknown: 0,
+                } => {
+                    let because = format!(
+                        "this machine sent none of the packets captured, but received {}",
+                        counted(others.received, "packet", "packets")
+                    );
+                    Outcome::Against(because, vec![others.evidence()])
+                }
+                _ => Outcome::NotRecorded(
+                    "no captured packet of IP is said to have been sent".to_owned(),
+                ),
+            });
         }
         let found = vec![found(case, &sent)];
         Ok(match sent.iter().all(|sent| sent.dscp == 0) {
@@ -65,8 +76,29 @@ impl Theory for Marking {
     }
 }
 
-/// Packets sent, by process and mark; most packets first.
-fn sent(case: &Case<'_>) -> Result<Vec<Sent>, StoreError> {
+/// Packets that are not said to have been sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Others {
+    received: u64,
+    unknown: u64,
+}
+
+impl Others {
+    fn evidence(&self) -> Evidence {
+        let query = "SELECT count(*) FILTER (WHERE direction = 'receive') AS received, count(*) FILTER \
+                     (WHERE direction IS NULL) AS unknown FROM packets WHERE dscp IS NOT NULL";
+        let columns = [
+            Column::new("received", "received", Unit::Count),
+            Column::new("unknown", "not known which", Unit::Count),
+        ];
+        Evidence::new("Packets of IP that were not sent", query, &columns)
+            .row([self.received, self.unknown].map(|count| Some(count.into())))
+    }
+}
+
+/// Packets sent, by process and mark, most packets first; and how many others there are.
+fn sent(case: &Case<'_>) -> Result<(Vec<Sent>, Others), StoreError> {
+    let mut others = Others::default();
     let columns = [
         "direction",
         "dscp",
@@ -83,8 +115,16 @@ fn sent(case: &Case<'_>) -> Result<Vec<Sent>, StoreError> {
             let Some(dscp) = view.dscp.get(row) else {
                 continue;
             };
-            if view.direction.get(row) != Some("send") {
-                continue;
+            match view.direction.get(row) {
+                Some("send") => {}
+                Some("receive") => {
+                    others.received += 1;
+                    continue;
+                }
+                _ => {
+                    others.unknown += 1;
+                    continue;
+                }
             }
             let who = (view.process_row.get(row), view.process_id.get(row));
             let (packets, bytes) = sums.entry((who.0, who.1, dscp)).or_default();
@@ -107,7 +147,7 @@ fn sent(case: &Case<'_>) -> Result<Vec<Sent>, StoreError> {
         let row = sent.process_row.map_or(i64::MAX, i64::from);
         (Reverse(sent.packets), id, row, sent.dscp)
     });
-    Ok(sent)
+    Ok((sent, others))
 }
 
 fn found(case: &Case<'_>, sent: &[Sent]) -> Finding {

@@ -10,12 +10,12 @@ pub(super) use receive_spread::ReceiveSpread;
 pub(super) use smb_security::SmbSecurity;
 pub(super) use throughput::Throughput;
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 use tables::{NetworkView, StoreError, Table};
 
 use crate::Case;
-
-const RECORD: &str = "traffic (xperf -on NETWORKTRACE, WPR keyword NetworkTrace)";
 
 /// A conversation of a process, by what `network` tells of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,11 +45,40 @@ struct Traffic {
     source: &'static str,
     flows: FxHashMap<Flow, Moved>,
     addresses: Vec<String>,
+    /// The time that it is of, if not the whole trace.
+    during: Option<Range<i64>>,
 }
 
 impl Traffic {
-    /// What is told of data sent and received; nothing if nobody tells.
+    /// What is told of data sent and received in the stretch of time that is asked for, or else in
+    /// the whole trace; nothing if nobody tells.
     fn read(case: &Case<'_>) -> Result<Option<Traffic>, StoreError> {
+        // A moment is no stretch of time.
+        let asked = case.asked.during.as_ref();
+        let asked = asked.filter(|asked| asked.end.saturating_sub(asked.start) > 1);
+        if let Some(asked) = asked
+            && let Some(traffic) = Traffic::within(case, asked.clone())?
+        {
+            let during = Some(asked.clone());
+            return Ok(Some(Traffic { during, ..traffic }));
+        }
+        Traffic::within(case, i64::MIN..i64::MAX)
+    }
+
+    /// Which rows of `network` it is of, in SQL.
+    fn condition(&self) -> String {
+        let within = self
+            .during
+            .as_ref()
+            .map(|Range { start, end }| format!(" AND time_ns >= {start} AND time_ns < {end}"));
+        format!(
+            "source = '{}' AND action IN ('send', 'receive'){}",
+            self.source,
+            within.unwrap_or_default()
+        )
+    }
+
+    fn within(case: &Case<'_>, range: Range<i64>) -> Result<Option<Traffic>, StoreError> {
         let columns = [
             "time_ns",
             "action",
@@ -65,10 +94,10 @@ impl Traffic {
         let table = case.table(Table::Network)?;
         let mut by_source: [FxHashMap<Flow, Moved>; 2] = Default::default();
         let mut known: FxHashMap<String, u32> = FxHashMap::default();
-        for batch in case.batches(&table, i64::MIN..i64::MAX, &columns) {
+        for batch in case.batches(&table, range.clone(), &columns) {
             let batch = batch?;
             let view = NetworkView::new(&batch)?;
-            for row in 0..view.len() {
+            for row in (0..view.len()).filter(|row| range.contains(&view.time_ns[*row])) {
                 let is_sent = match view.action.get(row) {
                     Some("send") => true,
                     Some("receive") => false,
@@ -120,11 +149,13 @@ impl Traffic {
                 source: "kernel",
                 flows: kernel,
                 addresses,
+                during: None,
             }),
             (true, false) => Some(Traffic {
                 source: "provider",
                 flows: provider,
                 addresses,
+                during: None,
             }),
             (true, true) => None,
         })

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use tables::{InterruptsView, StoreError, Table};
 
-use super::super::interrupts::floods;
+use super::super::interrupts::{called, floods};
 use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, counted,
     duration, listed, percent,
@@ -16,7 +16,6 @@ static ABOUT: About = About {
     id: "receive-spread",
     question: "Did one CPU have to serve the network adapters alone?",
     tables: &[Table::Interrupts],
-    record: "DPCs (xperf -on DPC+INTERRUPT+LOADER, WPR keywords DPC, Interrupt and Loader)",
     sources: &[
         Source {
             title: "Microsoft: Introduction to Receive Side Scaling",
@@ -39,9 +38,13 @@ impl Theory for ReceiveSpread {
 
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let used = &case.survey.interrupts.routines;
-        if used.is_empty() {
+        if used.iter().all(|used| called(used.kind) != "DPCs") {
             let missing = "the trace holds no DPC".to_owned();
             return Ok(Outcome::NotRecorded(missing));
+        }
+        if case.names.images.base_address.is_empty() {
+            let missing = "the trace does not tell which drivers there are: whose DPCs were they?";
+            return Ok(Outcome::NotRecorded(missing.to_owned()));
         }
         let is_ndis = |row: &u32| {
             let module = case.module_label(Some(*row));

@@ -8,6 +8,7 @@ use tables::{SamplesView, StoreError, Table};
 
 use super::super::interrupts::{Flood, floods};
 use super::{Moved, Traffic, rate};
+use crate::ranges::overlap;
 use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, duration,
     grouped, listed, percent, size,
@@ -26,9 +27,6 @@ static ABOUT: About = About {
         Table::Interrupts,
         Table::Sessions,
     ],
-    record: "traffic and samples with stacks (xperf -on NETWORKTRACE+PROFILE+DPC+INTERRUPT+LOADER \
-             -stackwalk Profile, WPR keywords NetworkTrace, SampledProfile, DPC, Interrupt and \
-             Loader)",
     sources: &[
         Source {
             title: "Low throughput when copying files (400 Mb/s without signing, 80 Mb/s with it)",
@@ -76,6 +74,11 @@ impl Theory for SmbSecurity {
             let missing = "the trace has no samples of what CPUs executed".to_owned();
             return Ok(Outcome::NotRecorded(missing));
         }
+        if case.names.images.base_address.is_empty() {
+            let missing =
+                "the trace does not tell which drivers there are: what signs is not known";
+            return Ok(Outcome::NotRecorded(missing.to_owned()));
+        }
         let cost = Cost::read(case, &copied.during)?;
         let mut evidence = vec![copied.evidence(), cost.inside_dpcs(case, &copied.during)];
         let speed = format!(
@@ -119,14 +122,14 @@ fn found(
         (false, true) => Severity::Warning,
         (false, false) => Severity::Information,
     };
-    let megabytes = copied.moved.bytes() as f64 / 1e6;
+    let mebibytes = copied.moved.bytes() as f64 / f64::from(1 << 20);
     let modules = listed(&cost.modules);
     let mut sentence = format!(
         "{speed}, and its signing or encryption ({modules}) took {} of CPU time meanwhile, by {} \
-         samples: {:.1} ms for each MB.",
+         samples: {:.1} ms for each MiB.",
         duration(cost.ns),
         grouped(cost.samples.unsigned_abs()),
-        cost.ns as f64 / 1e6 / megabytes
+        cost.ns as f64 / 1e6 / mebibytes
     );
     if cost.dpcs > 0 {
         sentence += &format!(
@@ -139,7 +142,12 @@ fn found(
         let mut cpus: Vec<u16> = floods.iter().flat_map(|flood| flood.cpus.clone()).collect();
         cpus.sort_unstable();
         cpus.dedup();
-        let lost_ns = floods.iter().map(|flood| flood.locked_ns).sum();
+        let locked = floods.iter().map(|flood| match &case.asked.during {
+            None => flood.locked_ns,
+            Some(asked) => overlap(&flood.during, asked)
+                .map_or(0, |both| flood.locked_ns.min(both.end - both.start)),
+        });
+        let lost_ns = locked.sum();
         let (noun, verb) = match cpus.len() {
             1 => ("CPU", "was"),
             _ => ("CPUs", "were"),
@@ -205,7 +213,8 @@ fn algorithm(build: Option<u32>) -> &'static str {
 
 /// What SMB moved.
 struct Copied {
-    source: &'static str,
+    /// Which rows of `network` are of it, in SQL.
+    condition: String,
     during: Range<i64>,
     moved: Moved,
 }
@@ -220,7 +229,7 @@ impl Copied {
         let mut moved = *flows.next()?;
         flows.for_each(|other| moved.add(other));
         let copied = Copied {
-            source: traffic.source,
+            condition: traffic.condition(),
             during: moved.first_ns..moved.last_ns,
             moved,
         };
@@ -238,10 +247,9 @@ impl Copied {
         let query = format!(
             "SELECT count(*) AS events, sum(size_bytes) AS size_bytes, min(time_ns) AS first_ns, \
              max(time_ns) AS last_ns, 8e9 * sum(size_bytes) / greatest(max(time_ns) - \
-             min(time_ns), 1) AS bits_per_second FROM network WHERE source = '{}' AND transport = \
-             'tcp' AND action IN ('send', 'receive') AND (local_port = {PORT} OR remote_port = \
-             {PORT})",
-            self.source
+             min(time_ns), 1) AS bits_per_second FROM network WHERE {} AND transport = 'tcp' AND \
+             (local_port = {PORT} OR remote_port = {PORT})",
+            self.condition
         );
         Evidence::new("Data that SMB moved", query, &columns).row([
             Some(self.moved.events.into()),

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 use tables::{StoreError, Table};
 
-use super::{Flow, Moved, RECORD, Traffic, rate};
+use super::{Flow, Moved, Traffic, rate};
 use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Theory, Unit, duration, listed, size,
 };
@@ -18,7 +18,6 @@ static ABOUT: About = About {
     id: "network-throughput",
     question: "Was data moved over the network: by whom, how much and how fast?",
     tables: &[Table::Network],
-    record: RECORD,
     sources: &[],
 };
 
@@ -57,7 +56,9 @@ impl Theory for Throughput {
             )
         });
         let sentence = format!("Over the network {}.", listed(most));
-        let finding = Finding::new(&ABOUT, Severity::Information, sentence)
+        let mut finding = Finding::new(&ABOUT, Severity::Information, sentence);
+        finding.during = traffic.during.clone();
+        let finding = finding
             .with(by_process(case, &traffic, &processes))
             .with(by_flow(case, &traffic))
             .doubt(
@@ -98,10 +99,9 @@ fn by_process(
     processes: &[((Option<u32>, u32), Moved)],
 ) -> Evidence {
     let query = format!(
-        "SELECT process(process_row) AS process, {SUMS} FROM network WHERE source = '{}' AND \
-         action IN ('send', 'receive') GROUP BY process_row, process_id ORDER BY sum(size_bytes) \
-         DESC, process_id, process_row NULLS LAST LIMIT {SHOWN}",
-        traffic.source
+        "SELECT process(process_row) AS process, {SUMS} FROM network WHERE {} GROUP BY process_row, \
+         process_id ORDER BY sum(size_bytes) DESC, process_id, process_row NULLS LAST LIMIT {SHOWN}",
+        traffic.condition()
     );
     let columns: Vec<Column> = [Column::new("process", "process", Unit::None)]
         .into_iter()
@@ -118,11 +118,10 @@ fn by_process(
 fn by_flow(case: &Case<'_>, traffic: &Traffic) -> Evidence {
     let query = format!(
         "SELECT process(process_row) AS process, transport, local_port, remote_address, \
-         remote_port, {SUMS} FROM network WHERE source = '{}' AND action IN ('send', 'receive') \
-         GROUP BY process_row, process_id, transport, local_port, remote_address, remote_port ORDER \
+         remote_port, {SUMS} FROM network WHERE {} GROUP BY process_row, process_id, transport, local_port, remote_address, remote_port ORDER \
          BY sum(size_bytes) DESC, min(time_ns), local_port, remote_port, remote_address LIMIT \
          {SHOWN}",
-        traffic.source
+        traffic.condition()
     );
     let columns: Vec<Column> = [
         Column::new("process", "process", Unit::None),

@@ -18,9 +18,6 @@ static ABOUT: About = About {
     id: "timers",
     question: "Did threads sleep longer than they meant to, for want of a timer resolution?",
     tables: &[Table::TimerRequests, Table::CpuRuns, Table::Sessions],
-    record: "timer requests and context switches (xperf -on PROC_THREAD+CSWITCH+DISPATCHER -start \
-             t -on Microsoft-Windows-Kernel-Power, WPR keywords ProcessThread, CSwitch and \
-             ReadyThread and the provider Microsoft-Windows-Kernel-Power)",
     sources: &[
         Source {
             title: "Microsoft: timeBeginPeriod (a process's own since Windows 10 2004; not for those \
@@ -137,11 +134,15 @@ fn resolutions(case: &Case<'_>, requests: &Requests) -> Finding {
             duration(ns),
             grouped(per_second.unsigned_abs())
         );
+        let held_ns = requests.held_ns(case.survey.span.end, ns);
+        if held_ns > 0 {
+            sentence += &format!(", for {}", duration(held_ns));
+        }
     }
     sentence.push('.');
     Finding::new(&ABOUT, Severity::Information, sentence)
         .with(requests::by_process(case, askers))
-        .with(requests::effective(requests))
+        .with(requests::effective(case, requests))
         .doubt(
             "What the clock interrupts cost in power is not in the trace; idle CPUs may skip them",
         )
@@ -180,7 +181,7 @@ fn causes(case: &Case<'_>, requests: &Requests, from_ns: i64) -> Result<Vec<Find
             let mut askers = requests.askers.iter();
             let own = askers.find(|asker| asker.process_row == Some(first.process_row));
             if let Some(asker) = own.or(requests.askers.first()) {
-                found.push(said(case, wanted, of_it, asker, requests, build));
+                found.push(said(case, wanted, of_it, asker, (requests, from_ns), build));
             }
         }
     }
@@ -277,7 +278,7 @@ fn said(
     cause: Cause,
     sleepers: &[&Sleeper],
     asker: &Asker,
-    requests: &Requests,
+    (requests, from_ns): (&Requests, i64),
     build: Option<u32>,
 ) -> Finding {
     let first = sleepers[0];
@@ -360,13 +361,13 @@ fn said(
         }
     };
     let finding = Finding::new(&ABOUT, severity, sentence)
-        .with(sleeps::evidence(case, sleepers))
+        .with(sleeps::evidence(case, sleepers, from_ns))
         .with(requests::of(case, asker));
     match cause {
         Cause::Own => finding,
         Cause::Refused => finding
             .during(first.from_ns..first.to_ns)
-            .with(requests::effective(requests))
+            .with(requests::effective(case, requests))
             .remedy(
                 "If the program must be on time while it is hidden, it opts out: \
                  SetProcessInformation with PROCESS_POWER_THROTTLING_IGNORE_TIMER_RESOLUTION, or it \

@@ -120,6 +120,20 @@ impl Requests {
             .unwrap_or(DEFAULT_NS)
     }
 
+    /// For how long the system's resolution was this one, in a trace that ends then.
+    pub(super) fn held_ns(&self, end_ns: i64, resolution_ns: i64) -> i64 {
+        let mut set = self.effective.clone();
+        set.sort_unstable();
+        let until = set.iter().skip(1).map(|(time_ns, _)| *time_ns);
+        let until = until.chain([end_ns]);
+        let held = set
+            .iter()
+            .zip(until)
+            .filter(|((_, ns), _)| *ns == resolution_ns);
+        held.map(|((from, _), until)| until.saturating_sub(*from).max(0))
+            .sum()
+    }
+
     /// How often timers are looked at of a process whose request does not count, or that has none:
     /// as many whole periods of the hardware as the default holds.
     pub(super) fn default_ns(&self, time_ns: i64) -> i64 {
@@ -191,18 +205,22 @@ pub(super) fn of(case: &Case<'_>, asker: &Asker) -> Evidence {
 }
 
 /// What the system's resolution was.
-pub(super) fn effective(requests: &Requests) -> Evidence {
+pub(super) fn effective(case: &Case<'_>, requests: &Requests) -> Evidence {
     const SHOWN: usize = 10;
+    let end_ns = case.survey.span.end;
     let columns = [
         Column::new("resolution_ns", "resolution", Unit::Duration),
         Column::new("times", "times", Unit::Count),
         Column::new("first_ns", "first", Unit::Moment),
+        Column::new("held_ns", "for", Unit::Duration),
         Column::new("interrupts_per_second", "interrupts a second", Unit::Count),
     ];
     let query = format!(
-        "SELECT resolution_ns, count(*) AS times, min(time_ns) AS first_ns, 1000000000 / \
-         resolution_ns AS interrupts_per_second FROM timer_requests WHERE kind = 'effective' AND \
-         resolution_ns > 0 GROUP BY resolution_ns ORDER BY resolution_ns LIMIT {SHOWN}"
+        "SELECT resolution_ns, count(*) AS times, min(time_ns) AS first_ns, sum(greatest(0, until_ns \
+         - time_ns)) AS held_ns, 1000000000 / resolution_ns AS interrupts_per_second FROM (SELECT \
+         resolution_ns, time_ns, lead(time_ns, 1, {end_ns}) OVER (ORDER BY time_ns, resolution_ns) AS \
+         until_ns FROM timer_requests WHERE kind = 'effective' AND resolution_ns > 0) GROUP BY \
+         resolution_ns ORDER BY resolution_ns LIMIT {SHOWN}"
     );
     let mut sums: Vec<(i64, i64, i64)> = Vec::new();
     for (time_ns, ns) in &requests.effective {
@@ -218,6 +236,7 @@ pub(super) fn effective(requests: &Requests) -> Evidence {
             Some(ns.into()),
             Some(times.into()),
             Some(first_ns.into()),
+            Some(requests.held_ns(end_ns, ns).into()),
             Some((1_000_000_000 / ns).into()),
         ]);
     }

@@ -31,7 +31,9 @@ impl Sleep {
     }
 }
 
-/// The short sleeps of each process, by its row in `processes`, in the order in which they ended.
+/// The short sleeps of each process, by its row in `processes`, in the order in which they ended: of
+/// threads most of whose sleeps are short. Of others that sleep for longer times as a rule, the short
+/// ones say nothing of what they mean to sleep.
 pub(super) fn read(
     case: &Case<'_>,
     from_ns: i64,
@@ -47,6 +49,8 @@ pub(super) fn read(
     ];
     let table = case.table(Table::CpuRuns)?;
     let mut by_process: FxHashMap<u32, Vec<Sleep>> = FxHashMap::default();
+    // Of each thread: its short sleeps less its long ones.
+    let mut balances: FxHashMap<(u32, u32), i64> = FxHashMap::default();
     for batch in case.batches(&table, from_ns..i64::MAX, &columns) {
         let batch = batch?;
         let view = CpuRunsView::new(&batch)?;
@@ -54,17 +58,29 @@ pub(super) fn read(
             let is_sleep = matches!(view.previous_wait_reason.get(row), Some(4 | 11))
                 && view.previous_state.get(row) == Some(5);
             let began_ns = view.previous_out_ns.get(row);
-            let slept = view.since_last_ns.get(row).filter(|ns| *ns < SHORT_NS);
-            if let (true, Some(process), Some(began_ns), Some(ns)) =
-                (is_sleep, view.process_row.get(row), began_ns, slept)
+            let slept = view.since_last_ns.get(row);
+            if view.end_ns[row] >= from_ns
+                && let (true, Some(process), Some(began_ns), Some(ns)) =
+                    (is_sleep, view.process_row.get(row), began_ns, slept)
             {
-                by_process.entry(process).or_default().push(Sleep {
-                    thread_id: view.thread_id[row],
-                    began_ns,
-                    ns,
-                });
+                let thread_id = view.thread_id[row];
+                let balance = balances.entry((process, thread_id)).or_default();
+                *balance += if ns < SHORT_NS { 1 } else { -1 };
+                if ns < SHORT_NS {
+                    by_process.entry(process).or_default().push(Sleep {
+                        thread_id,
+                        began_ns,
+                        ns,
+                    });
+                }
             }
         }
+    }
+    for (process, sleeps) in &mut by_process {
+        sleeps.retain(|sleep| {
+            let balance = balances.get(&(*process, sleep.thread_id));
+            balance.is_some_and(|balance| *balance >= 0)
+        });
     }
     Ok(by_process)
 }
@@ -186,7 +202,7 @@ fn median(numbers: &mut [i64]) -> f64 {
 }
 
 /// How long they slept.
-pub(super) fn evidence(case: &Case<'_>, sleepers: &[&Sleeper]) -> Evidence {
+pub(super) fn evidence(case: &Case<'_>, sleepers: &[&Sleeper], from_ns: i64) -> Evidence {
     const SHOWN: usize = 10;
     let columns = [
         Column::new("process", "process", Unit::None),
@@ -204,9 +220,11 @@ pub(super) fn evidence(case: &Case<'_>, sleepers: &[&Sleeper]) -> Evidence {
     let query = format!(
         "SELECT process(process_row) AS process, count(*) AS sleeps, median(since_last_ns) AS \
          median_ns, min(since_last_ns) AS shortest_ns, min(previous_out_ns) AS from_ns, \
-         max(previous_out_ns + since_last_ns) AS to_ns FROM cpu_runs WHERE previous_state = 5 AND \
-         previous_wait_reason IN (4, 11) AND since_last_ns < {SHORT_NS} AND ({}) GROUP BY \
-         process_row ORDER BY sleeps DESC, process_row",
+         max(previous_out_ns + since_last_ns) AS to_ns FROM (SELECT *, sum(CASE WHEN since_last_ns < \
+         {SHORT_NS} THEN 1 ELSE -1 END) OVER (PARTITION BY process_row, thread_id) AS balance FROM \
+         cpu_runs WHERE previous_state = 5 AND previous_wait_reason IN (4, 11) AND since_last_ns IS \
+         NOT NULL AND previous_out_ns IS NOT NULL AND end_ns >= {from_ns}) WHERE since_last_ns < \
+         {SHORT_NS} AND balance >= 0 AND ({}) GROUP BY process_row ORDER BY sleeps DESC, process_row",
         of_them.join(" OR ")
     );
     let mut evidence = Evidence::new("Sleeps shorter than 20 ms", query, &columns);

@@ -7,7 +7,7 @@ mod iperf3;
 mod sockperf;
 
 use std::io::Read;
-use std::net::{TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, UdpSocket};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -172,7 +172,11 @@ impl<'t> Peer<'t> {
     /// Starts the server and waits until it has its port: when nobody else can have it.
     fn serve(&self, port: u16, args: &[String]) -> Result<Running, PeerError> {
         let mut server = self.start(Side::Far, args)?;
-        let at = (self.testbed.address(Side::Far, self.family), port);
+        // Whether it listens at its address, at all or at a group's, it has the port of all.
+        let at: (IpAddr, u16) = match self.family {
+            Family::V4 => (Ipv4Addr::UNSPECIFIED.into(), port),
+            Family::V6 => (Ipv6Addr::UNSPECIFIED.into(), port),
+        };
         for _ in 0..30 {
             thread::sleep(Duration::from_millis(100));
             if let Ok(Some(status)) = server.0.try_wait() {

@@ -1,12 +1,13 @@
 //! `sockperf` (BSD licence): round trips.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use super::{Peer, PeerError, PeerRoundTrips};
 use crate::Stop;
-use crate::net::{Family, Pace, Testbed, Traffic};
+use crate::net::{Family, Pace, Side, Testbed, Traffic};
 
-/// Has it measure the same traffic over UDP.
+/// Has it measure the same traffic over UDP, through a group if one is given.
 ///
 /// At a rate that is `under-load`, whose sender spins to keep its pace; else `ping-pong`.
 ///
@@ -15,18 +16,24 @@ use crate::net::{Family, Pace, Testbed, Traffic};
 pub fn round_trips(
     testbed: &Testbed,
     family: Family,
+    group: Option<IpAddr>,
     traffic: &Traffic,
     stop: Stop<'_>,
 ) -> Result<PeerRoundTrips, PeerError> {
     let peer = Peer::new("sockperf", testbed, family)?;
     let port = peer.free_port()?;
-    let place = [
-        "-i".to_owned(),
-        peer.far_address(),
-        "-p".to_owned(),
-        port.to_string(),
-    ];
-    let server: Vec<String> = [vec!["server".to_owned()], place.to_vec()].concat();
+    let place = |side| {
+        let to = group.map_or_else(|| peer.far_address(), |group| group.to_string());
+        let mut place = vec!["-i".to_owned(), to, "-p".to_owned(), port.to_string()];
+        if group.is_some() {
+            let own = testbed.address(side, family).to_string();
+            for option in ["--mc-rx-if", "--mc-tx-if"] {
+                place.extend([option.to_owned(), own.clone()]);
+            }
+        }
+        place
+    };
+    let server = [vec!["server".to_owned()], place(Side::Far)].concat();
     let _server = peer.serve(port, &server)?;
     // It takes whole seconds, and its own warm-up of 0.4 s is part of them.
     let seconds = (traffic.time.as_secs_f64() + 0.4).ceil().max(1.0);
@@ -34,7 +41,7 @@ pub fn round_trips(
         Pace::PingPong => "ping-pong".to_owned(),
         Pace::PerSecond(_) => "under-load".to_owned(),
     }];
-    client.extend(place);
+    client.extend(place(Side::Near));
     client.extend(["-m", &traffic.size.to_string(), "-t", &seconds.to_string()].map(str::to_owned));
     client.push("--full-rtt".to_owned());
     if let Pace::PerSecond(rate) = traffic.pace {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::account::{Arrival, account};
 use super::reflector::is_about_another_packet;
 use super::wire::{HEADER_LEN, Header, Kind, LARGEST, RunId};
-use super::{NetError, Tally, Transport, Trip};
+use super::{NetError, Repairs, Tally, Transport, Trip};
 use crate::{Clock, Grant, Lateness, Now, Pacing, Scheduling, Stop};
 
 /// The most packets that a run remembers: 40 bytes of each, and 16 of its echo.
@@ -110,6 +110,8 @@ pub struct RoundTrips {
     pub lateness: Lateness,
     /// What the scheduler granted.
     pub grants: Vec<Grant>,
+    /// What was sent again, of a transport that does that.
+    pub repairs: Option<Repairs>,
     /// Why the run ended. What was measured until then is here in any case.
     pub ended: Ended,
 }
@@ -144,13 +146,14 @@ pub fn measure(
         false => (Ok(Books::new(0, Ended::Stopped)), Vec::new()),
         true => (around.scheduling)
             .run(|_| match traffic.pace {
-                Pace::PerSecond(_) => paced(transport, run, traffic, packets, around),
+                Pace::PerSecond(_) => paced(&mut *transport, run, traffic, packets, around),
                 Pace::PingPong => ping_pong(&mut *transport, run, traffic, around),
             })
             .map_err(NetError::while_doing("starting a thread"))?,
     };
     Ok(RoundTrips {
         grants,
+        repairs: transport.repairs(),
         ..books?.closed(traffic.warm_up)
     })
 }
@@ -196,6 +199,7 @@ impl Books {
             seen_classes: self.heard.classes,
             lateness: self.lateness,
             grants: Vec::new(),
+            repairs: None,
             ended: self.ended,
         }
     }
@@ -297,7 +301,7 @@ struct Progress {
 
 /// Sends on this thread and receives on another.
 fn paced(
-    mut transport: Box<dyn Transport>,
+    transport: &mut dyn Transport,
     run: RunId,
     traffic: &Traffic,
     packets: u64,
@@ -342,7 +346,7 @@ fn paced(
             if early_ns > 0 {
                 thread::sleep(Duration::from_nanos(early_ns as u64));
             }
-            match send_probe(&mut *transport, &mut packet, sequence, clock) {
+            match send_probe(transport, &mut packet, sequence, clock) {
                 Ok(sent_ns) => books.trips.push(Trip {
                     intended_ns: slot.intended_ns,
                     sent_ns,

@@ -1,8 +1,8 @@
 //! How many packets a second go from one end to the other, by the way in which they are sent and
 //! received.
 //!
-//! A method is a file here: how it sends a burst, and how it takes what has come. Both ends use
-//! connected sockets, so that no stranger's packet is counted.
+//! A method is a file here: how it sends a burst, and how it takes what has come. Both ends of UDP use
+//! connected sockets, so that no stranger's packet is counted; PGM knows its session.
 
 mod blocking;
 #[cfg(windows)]
@@ -12,6 +12,7 @@ mod mmsg;
 mod plan;
 mod poll;
 mod ready;
+mod reliable;
 #[cfg(any(target_os = "linux", windows))]
 mod segments;
 #[cfg(target_os = "linux")]
@@ -30,8 +31,9 @@ pub use plan::{PeerThroughputRun, ThroughputPlan, ThroughputReport, ThroughputRu
 use super::buffers::{Buffers, grant};
 use super::testbed::{Family, Side, Testbed};
 use super::wire::{HEADER_LEN, LARGEST};
-use super::{NetError, source::Around};
+use super::{Carrier, NetError, source::Around};
 use crate::Now;
+use reliable::Batch;
 
 /// How long a receiver waits before it looks whether the sender has ended.
 const WAIT: Duration = Duration::from_millis(100);
@@ -43,6 +45,11 @@ const BURST: usize = 64;
 trait Send {
     /// Sends a burst. Gives how many packets the system took.
     fn burst(&mut self) -> io::Result<u64>;
+
+    /// After the last burst: whatever is still owed to the receiver.
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Receives.
@@ -74,8 +81,17 @@ pub struct Method {
     pub name: &'static str,
     /// The calls it makes.
     pub calls: &'static str,
-    sender: fn(UdpSocket, usize) -> io::Result<Box<dyn Send>>,
-    receiver: fn(UdpSocket, usize) -> io::Result<Box<dyn Receive>>,
+    way: Way,
+}
+
+/// How its ends are made.
+#[derive(Clone, Copy)]
+enum Way {
+    Udp {
+        sender: fn(UdpSocket, usize) -> io::Result<Box<dyn Send>>,
+        receiver: fn(UdpSocket, usize) -> io::Result<Box<dyn Receive>>,
+    },
+    Pgm(Batch),
 }
 
 impl std::fmt::Debug for Method {
@@ -90,8 +106,10 @@ impl Method {
         Method {
             name: "blocking",
             calls: "send, recv",
-            sender: blocking::sender,
-            receiver: blocking::receiver,
+            way: Way::Udp {
+                sender: blocking::sender,
+                receiver: blocking::receiver,
+            },
         },
         Method {
             name: "poll",
@@ -100,59 +118,93 @@ impl Method {
             } else {
                 "send, poll, recv until empty"
             },
-            sender: poll::sender,
-            receiver: poll::receiver,
+            way: Way::Udp {
+                sender: poll::sender,
+                receiver: poll::receiver,
+            },
         },
         #[cfg(target_os = "linux")]
         Method {
             name: "mmsg",
             calls: "sendmmsg, recvmmsg of 64",
-            sender: mmsg::sender,
-            receiver: mmsg::receiver,
+            way: Way::Udp {
+                sender: mmsg::sender,
+                receiver: mmsg::receiver,
+            },
         },
         #[cfg(target_os = "linux")]
         Method {
             name: "io_uring",
             calls: "64 sends a submission, multishot recv",
-            sender: uring::sender,
-            receiver: uring::receiver,
+            way: Way::Udp {
+                sender: uring::sender,
+                receiver: uring::receiver,
+            },
         },
         #[cfg(target_os = "linux")]
         Method {
             name: "gso",
             calls: "UDP_SEGMENT, recv",
-            sender: segments::sender,
-            receiver: blocking::receiver,
+            way: Way::Udp {
+                sender: segments::sender,
+                receiver: blocking::receiver,
+            },
         },
         #[cfg(target_os = "linux")]
         Method {
             name: "gso_gro",
             calls: "UDP_SEGMENT, UDP_GRO",
-            sender: segments::sender,
-            receiver: segments::receiver,
+            way: Way::Udp {
+                sender: segments::sender,
+                receiver: segments::receiver,
+            },
+        },
+        Method {
+            name: "pgm",
+            calls: "PGM: a call a message",
+            way: Way::Pgm(Batch::One),
+        },
+        Method {
+            name: "pgm_many",
+            calls: "PGM: 64 messages a call",
+            way: Way::Pgm(Batch::Many),
         },
         #[cfg(windows)]
         Method {
             name: "iocp",
             calls: "64 WSASend, 64 WSARecv, a completion port",
-            sender: iocp::sender,
-            receiver: iocp::receiver,
+            way: Way::Udp {
+                sender: iocp::sender,
+                receiver: iocp::receiver,
+            },
         },
         #[cfg(windows)]
         Method {
             name: "uso",
             calls: "UDP_SEND_MSG_SIZE, recv",
-            sender: segments::sender,
-            receiver: blocking::receiver,
+            way: Way::Udp {
+                sender: segments::sender,
+                receiver: blocking::receiver,
+            },
         },
         #[cfg(windows)]
         Method {
             name: "uso_uro",
             calls: "UDP_SEND_MSG_SIZE, UDP_RECV_MAX_COALESCED_SIZE",
-            sender: segments::sender,
-            receiver: segments::receiver,
+            way: Way::Udp {
+                sender: segments::sender,
+                receiver: segments::receiver,
+            },
         },
     ];
+
+    /// What carries its packets.
+    pub fn carrier(&self) -> Carrier {
+        match self.way {
+            Way::Udp { .. } => Carrier::Udp,
+            Way::Pgm(_) => Carrier::Pgm,
+        }
+    }
 
     /// The method of this name.
     pub fn named(name: &str) -> Option<Method> {
@@ -203,19 +255,75 @@ impl Throughput {
     }
 }
 
-/// Sends as fast as it goes for `time`, from the near side of a test bed to the far one.
+/// What a run is about, beside its method.
+#[derive(Clone, Copy, Debug)]
+pub struct Load<'a> {
+    /// Where both ends are: the near side sends.
+    pub testbed: &'a Testbed,
+    /// Which addresses they use.
+    pub family: Family,
+    /// The group that PGM uses.
+    pub group: Option<SocketAddr>,
+    /// The size of a packet, in bytes of payload.
+    pub size: usize,
+    /// For how long packets are sent, as fast as it goes.
+    pub time: Duration,
+    /// Bytes of send and receive buffer to ask for; the system's default if none.
+    pub buffer_bytes: Option<usize>,
+}
+
+/// The two ends, each made on the thread that uses it.
+struct Ends {
+    sender: Make<dyn Send>,
+    receiver: Make<dyn Receive>,
+    sender_buffers: Buffers,
+    receiver_buffers: Buffers,
+}
+
+type Make<T> = Box<dyn FnOnce() -> io::Result<Box<T>> + core::marker::Send>;
+
+impl Load<'_> {
+    fn ends(&self, method: Method) -> Result<Ends, NetError> {
+        let size = self.size;
+        let buffers = |socket: Option<&UdpSocket>| match socket {
+            Some(socket) => grant(&SockRef::from(socket), self.buffer_bytes)
+                .map_err(NetError::while_doing("asking for buffers")),
+            None => Ok(Buffers::default()),
+        };
+        match method.way {
+            Way::Udp { sender, receiver } => {
+                let far = open(self.testbed, Side::Far, self.family)?;
+                let near = open(self.testbed, Side::Near, self.family)?;
+                connect(&near, &far).map_err(NetError::while_doing("connecting the two ends"))?;
+                Ok(Ends {
+                    sender_buffers: buffers(Some(&near))?,
+                    receiver_buffers: buffers(Some(&far))?,
+                    sender: Box::new(move || sender(near, size)),
+                    receiver: Box::new(move || receiver(far, size)),
+                })
+            }
+            Way::Pgm(batch) => {
+                let group = self.group.ok_or(NetError::NoGroup)?;
+                let (near, far) = reliable::ends(self.testbed, group, self.buffer_bytes)?;
+                let sender_buffers = buffers(near.sockets().last())?;
+                let receiver_buffers = buffers(far.sockets().next())?;
+                Ok(Ends {
+                    sender_buffers,
+                    receiver_buffers,
+                    sender: Box::new(move || Ok(reliable::sender(near, batch, size))),
+                    receiver: Box::new(move || Ok(reliable::receiver(far, size))),
+                })
+            }
+        }
+    }
+}
+
+/// Sends as fast as it goes, from the near side of a test bed to the far one.
 ///
 /// # Errors
 /// When the size is impossible, or the system lacks the method or refuses to send or receive.
-pub fn measure(
-    testbed: &Testbed,
-    family: Family,
-    method: Method,
-    size: usize,
-    time: Duration,
-    buffer_bytes: Option<usize>,
-    around: Around<'_>,
-) -> Result<Throughput, NetError> {
+pub fn measure(load: Load<'_>, method: Method, around: Around<'_>) -> Result<Throughput, NetError> {
+    let size = load.size;
     if !(HEADER_LEN..=LARGEST).contains(&size) {
         return Err(NetError::Size {
             asked: size,
@@ -224,21 +332,19 @@ pub fn measure(
         });
     }
     let failed = |what: &str| NetError::while_doing(format!("{what} by {}", method.name));
-    let far = open(testbed, Side::Far, family)?;
-    let near = open(testbed, Side::Near, family)?;
-    connect(&near, &far).map_err(NetError::while_doing("connecting the two ends"))?;
-    let buffers = |socket| {
-        grant(&SockRef::from(socket), buffer_bytes)
-            .map_err(NetError::while_doing("asking for buffers"))
-    };
-    let (sender_buffers, receiver_buffers) = (buffers(&near)?, buffers(&far)?);
+    let Ends {
+        sender,
+        receiver,
+        sender_buffers,
+        receiver_buffers,
+    } = load.ends(method)?;
     let is_ready = AtomicBool::new(false);
     let has_ended = AtomicBool::new(false);
     let clock = around.clock;
     let (sent, received) = thread::scope(|scope| {
         let receiving = scope.spawn(|| {
             around.scheduling.apply();
-            let receiver = (method.receiver)(far, size);
+            let receiver = receiver();
             is_ready.store(true, Ordering::Release);
             let mut receiver = receiver?;
             let mut all = Taken::default();
@@ -264,16 +370,17 @@ pub fn measure(
             }
         });
         let sending = || {
-            let mut sender = (method.sender)(near, size)?;
+            let mut sender = sender()?;
             while !is_ready.load(Ordering::Acquire) {
                 thread::sleep(Duration::from_millis(1));
             }
             let start_ns = clock.now_ns();
-            let end_ns = start_ns + i64::try_from(time.as_nanos()).unwrap_or(i64::MAX / 2);
+            let end_ns = start_ns + i64::try_from(load.time.as_nanos()).unwrap_or(i64::MAX / 2);
             let mut sent = 0;
             while clock.now_ns() < end_ns && !(around.stop)() && !receiving.is_finished() {
                 sent += sender.burst()?;
             }
+            sender.finish()?;
             Ok((start_ns, sent))
         };
         let sent = (around.scheduling)

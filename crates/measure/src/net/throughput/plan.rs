@@ -1,12 +1,13 @@
 //! Methods measured in turns, and a peer's result beside theirs.
 
 use std::cell::RefCell;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::{Method, Throughput, measure};
+use super::{Load, Method, Throughput, measure};
 use crate::net::peers::{self, PeerError, PeerThroughput};
-use crate::net::{Around, Family, NetError, Testbed};
+use crate::net::{Around, Family, NetError, Runs, Testbed};
 use crate::{Clock, Comparison, End, Incomparable, Plan, Scheduling, Stop, Unavailable, compare};
 
 /// What is to be measured.
@@ -16,6 +17,8 @@ pub struct ThroughputPlan {
     pub testbed: Testbed,
     /// Which addresses they use.
     pub family: Family,
+    /// The group that PGM uses.
+    pub group: Option<SocketAddr>,
     /// The methods; those that are not there are said to be.
     pub methods: Vec<Method>,
     /// What each thread asks of the scheduler.
@@ -94,28 +97,30 @@ impl ThroughputReport {
 }
 
 impl ThroughputPlan {
-    /// Measures until it is enough or somebody wants it to stop.
+    /// Measures until it is enough or somebody wants it to stop, and tells how far it is.
     ///
     /// # Errors
     /// If nothing could be measured.
-    pub fn measure(&self, clock: &Clock, stop: Stop<'_>) -> Result<ThroughputReport, NetError> {
+    pub fn measure(
+        &self,
+        clock: &Clock,
+        stop: Stop<'_>,
+        tell: &dyn Fn(Runs),
+    ) -> Result<ThroughputReport, NetError> {
         let around = Around {
             clock,
             scheduling: &self.scheduling,
             stop,
         };
-        let once = |method: Method, time| {
-            let (testbed, family) = (&self.testbed, self.family);
-            measure(
-                testbed,
-                family,
-                method,
-                self.size,
-                time,
-                self.buffer_bytes,
-                around,
-            )
+        let load = Load {
+            testbed: &self.testbed,
+            family: self.family,
+            group: self.group,
+            size: self.size,
+            time: self.time,
+            buffer_bytes: self.buffer_bytes,
         };
+        let once = |method: Method, time| measure(Load { time, ..load }, method, around);
         let mut report = ThroughputReport {
             runs: Vec::new(),
             peer: Vec::new(),
@@ -148,7 +153,9 @@ impl ThroughputPlan {
         let shall_end = || stop() || has_failed.load(Ordering::Relaxed);
         let failed = RefCell::new(None);
         let turns = methods.len() + usize::from(has_peer);
+        let mut runs = Runs::of(&self.plan, turns);
         report.end = self.plan.carry_out(turns, clock, &shall_end, |turn| {
+            runs.next(tell);
             let run = turn.run.unwrap_or(0);
             let Some(&method) = methods.get(turn.method) else {
                 return Ok(match self.ask_peer(&shall_end) {

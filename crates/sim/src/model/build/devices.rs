@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::{Builder, SYSTEM, frames, position, unknown};
-use crate::flow::Flow as Tuple;
 use crate::model::device::{Device, Pace};
 use crate::model::disk::Disk;
 use crate::model::interrupt::MAX_PARTS;
@@ -13,8 +12,9 @@ use crate::model::processor::Processor;
 use crate::model::program::{Instruction, Op, Program};
 use crate::quantity::Nanoseconds;
 use crate::random::Random;
-use crate::rss::four_tuple_hash;
 use crate::scenario::{Amount, Fault, Frames, WaitReason};
+use tune::decode::flow::Flow as Tuple;
+use tune::decode::rss::four_tuple_hash;
 
 impl Builder<'_> {
     pub(super) fn processors(&mut self) -> Result<Vec<Processor>, Fault> {

@@ -20,12 +20,12 @@ use super::{Body, BodyId, IDLE, Labels, Model, ProcessId, RunError, ThreadId, Tu
 use crate::clock::{ClockInterrupt, DEFAULT_PERIOD};
 use crate::log::{Computer, Cpu, Log, Modules};
 use crate::quantity::Nanoseconds;
-use crate::quantum::{IDLE_CLASS_UNITS, Win32PrioritySeparation};
 use crate::scenario::{self, Amount, Document, Fault, Frames, Name};
 use crate::time::{NEVER, Time, TimeBase};
-use crate::topology::Topology;
 use crate::truth::{DiskSums, FlowSums, Gap, Measure, ProcessorTime, Truth, Watched, WindowSums};
 use crate::windows::Windows;
+use tune::decode::quantum::{IDLE_CLASS_UNITS, Win32PrioritySeparation};
+use tune::decode::topology::Topology;
 
 /// Process 0 is the Idle process, whose only thread is every processor's idle thread.
 pub(crate) const IDLE_PROCESS: ProcessId = 0;
@@ -412,7 +412,7 @@ fn unknown(what: &str, name: &Name) -> Fault {
 }
 
 /// The machine's processors by their distance from one: core, node, the rest.
-fn nearest_first(topology: &[crate::topology::Processor], from: usize) -> Vec<u16> {
+fn nearest_first(topology: &[tune::decode::topology::Processor], from: usize) -> Vec<u16> {
     let mut all: Vec<usize> = (0..topology.len()).collect();
     let here = topology[from];
     all.sort_by_key(|c| {
@@ -427,7 +427,7 @@ fn nearest_first(topology: &[crate::topology::Processor], from: usize) -> Vec<u1
 /// all of them (Windows Internals, 7th edition, part 1, chapter 4).
 fn shared_queues(
     windows: Windows,
-    topology: &[crate::topology::Processor],
+    topology: &[tune::decode::topology::Processor],
 ) -> (Vec<Option<usize>>, Vec<CpuSet>) {
     if windows == Windows::Seven {
         return (vec![None; topology.len()], Vec::new());

@@ -1,6 +1,7 @@
 //! Which two endpoints a packet goes between.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use thiserror::Error;
 
@@ -69,6 +70,27 @@ impl Flow {
             source_port: source.port(),
             destination_port: destination.port(),
         })
+    }
+}
+
+impl fmt::Display for Flow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (source, destination): (IpAddr, IpAddr) = match self.addresses {
+            Addresses::V4 {
+                source,
+                destination,
+            } => (source.into(), destination.into()),
+            Addresses::V6 {
+                source,
+                destination,
+            } => (source.into(), destination.into()),
+        };
+        let from = SocketAddr::new(source, self.source_port);
+        write!(
+            f,
+            "{from} to {}",
+            SocketAddr::new(destination, self.destination_port)
+        )
     }
 }
 

@@ -1,7 +1,7 @@
 //! How long a thread may run before another of its priority gets a turn: the registry value
-//! `Win32PrioritySeparation`, and quantum units as CPU cycles.
+//! `Win32PrioritySeparation`, and quantum units as time and as CPU cycles.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Quantum units in a second. A clock tick is 3 units and, nominally, 1/64 s (15.625 ms).
 const UNITS_PER_SECOND: u128 = 3 * 64;
@@ -9,6 +9,9 @@ const UNITS_PER_SECOND: u128 = 3 * 64;
 /// The quantum of threads of processes in the Idle priority class, in units, whatever
 /// `Win32PrioritySeparation` says.
 pub const IDLE_CLASS_UNITS: u8 = 6;
+
+/// The first build whose threads were seen to take turns sooner than the documented table says.
+pub const TABLE_DOUBTED_FROM: u32 = 26_100;
 
 /// `HKLM\SYSTEM\CurrentControlSet\Control\PriorityControl\Win32PrioritySeparation`.
 ///
@@ -29,7 +32,7 @@ impl Default for Win32PrioritySeparation {
 /// The table is the documented one. Builds from 26100 on have been seen to rotate threads of equal
 /// priority sooner than it says (after a ninth of a tick, 1.74 ms); there it is the quantum that is
 /// charged against, and no more than that is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Quantum {
     /// Long quanta (the default of servers) rather than short ones (of clients).
     pub long: bool,
@@ -45,6 +48,24 @@ pub struct Quantum {
 }
 
 impl Win32PrioritySeparation {
+    /// A value for each meaning that is the same on clients and servers, but for the wake boost of
+    /// fixed quanta: shorter names of all 2³² values.
+    pub const TABLE: [Win32PrioritySeparation; 8] = [
+        Win32PrioritySeparation(0x14),
+        Win32PrioritySeparation(0x15),
+        Win32PrioritySeparation(0x16),
+        Win32PrioritySeparation(0x18),
+        Win32PrioritySeparation(0x24),
+        Win32PrioritySeparation(0x25),
+        Win32PrioritySeparation(0x26),
+        Win32PrioritySeparation(0x28),
+    ];
+
+    /// The six bits that Windows reads.
+    pub fn bits(self) -> u32 {
+        self.0 & 0x3f
+    }
+
     /// What the value means on a server or a client, which differ in their defaults.
     pub fn decode(self, server: bool) -> Quantum {
         let long = match self.0 >> 4 & 3 {
@@ -58,12 +79,23 @@ impl Win32PrioritySeparation {
             _ => !server,
         };
         let separation = (self.0 & 3).min(2) as u8;
-        let table = match (variable, long) {
-            (true, false) => [6, 12, 18],
-            (true, true) => [12, 24, 36],
-            (false, false) => [18; 3],
-            (false, true) => [36; 3],
-        };
+        Quantum::new(long, variable, separation)
+    }
+}
+
+/// `PspForegroundQuantum`: units by `PsPrioritySeparation`.
+fn table(long: bool, variable: bool) -> [u8; 3] {
+    match (variable, long) {
+        (true, false) => [6, 12, 18],
+        (true, true) => [12, 24, 36],
+        (false, false) => [18; 3],
+        (false, true) => [36; 3],
+    }
+}
+
+impl Quantum {
+    fn new(long: bool, variable: bool, separation: u8) -> Quantum {
+        let table = table(long, variable);
         Quantum {
             long,
             variable,
@@ -72,6 +104,26 @@ impl Win32PrioritySeparation {
             background_units: table[0],
         }
     }
+
+    /// What a debugger's view of the kernel says: `PsPrioritySeparation` (`dd`, 1 number) and
+    /// `PspForegroundQuantum` (`db`, 3 bytes). `None` if no value of the documented table gives them.
+    pub fn from_kernel(separation: u32, foreground_quantum: [u8; 3]) -> Option<Quantum> {
+        let separation = u8::try_from(separation).ok().filter(|&units| units < 3)?;
+        [(false, true), (true, true), (false, false), (true, false)]
+            .into_iter()
+            .find(|&(long, variable)| table(long, variable) == foreground_quantum)
+            .map(|(long, variable)| Quantum::new(long, variable, separation))
+    }
+
+    /// How many times longer the foreground's quantum is than that of others.
+    pub fn ratio(self) -> u8 {
+        self.foreground_units / self.background_units
+    }
+}
+
+/// So many quantum units in milliseconds, at the nominal clock tick of 15.625 ms.
+pub fn units_to_ms(units: u8) -> f64 {
+    f64::from(units) * 1_000.0 / UNITS_PER_SECOND as f64
 }
 
 /// The cycles of a CPU of `cpu_hz` (its nominal speed) in so many quantum units, rounded down.
@@ -92,7 +144,7 @@ mod tests {
 
     #[test]
     fn every_value_means_what_the_documented_table_says() {
-        let rows = include_str!("../tests/data/win32_priority_separation.csv");
+        let rows = include_str!("../../tests/data/win32_priority_separation.csv");
         let mut seen = 0;
         for row in rows.lines().filter(|row| !row.starts_with('#')) {
             let cells: Vec<&str> = row.split(',').collect();
@@ -126,10 +178,9 @@ mod tests {
         ] {
             for edition in [CLIENT, SERVER] {
                 let quantum = Win32PrioritySeparation(value).decode(edition);
-                let milliseconds = |units: u8| f64::from(units) / 3.0 * 15.625;
                 assert_eq!((quantum.long, quantum.variable), (long, variable));
-                assert_eq!(milliseconds(quantum.foreground_units), foreground);
-                assert_eq!(milliseconds(quantum.background_units), background);
+                assert_eq!(units_to_ms(quantum.foreground_units), foreground);
+                assert_eq!(units_to_ms(quantum.background_units), background);
             }
         }
     }
@@ -138,15 +189,17 @@ mod tests {
     /// (PC-Tuning): 2 and `06 0c 12` for the value 2, 1 and `0c 18 24` for 0xffff3f91.
     #[test]
     fn debugger_readings_hold() {
-        let default = Win32PrioritySeparation::default().decode(CLIENT);
-        assert_eq!(default.separation, 2);
-        assert_eq!([0x06, 0x0c, 0x12][2], default.foreground_units);
-        assert_eq!(0x06, default.background_units);
-
-        let odd = Win32PrioritySeparation(0xffff_3f91).decode(CLIENT);
-        assert_eq!(odd.separation, 1);
-        assert_eq!([0x0c, 0x18, 0x24][1], odd.foreground_units);
-        assert_eq!(0x0c, odd.background_units);
+        for (value, separation, quantum) in [
+            (2, 2, [0x06, 0x0c, 0x12]),
+            (0xffff_3f91, 1, [0x0c, 0x18, 0x24]),
+        ] {
+            let decoded = Win32PrioritySeparation(value).decode(CLIENT);
+            assert_eq!(Quantum::from_kernel(separation, quantum), Some(decoded));
+            let units = (decoded.foreground_units, decoded.background_units);
+            assert_eq!(units, (quantum[separation as usize], quantum[0]));
+        }
+        assert_eq!(Quantum::from_kernel(2, [1, 2, 3]), None);
+        assert_eq!(Quantum::from_kernel(3, [6, 12, 18]), None);
     }
 
     #[test]

@@ -63,8 +63,8 @@ pub enum TopologyError {
 }
 
 impl TopologyError {
-    /// The number that is wrong, as scenarios call it.
-    pub(crate) fn field(&self) -> &'static str {
+    /// The number that is wrong: `processors` or `group_size`.
+    pub fn field(&self) -> &'static str {
         match self {
             TopologyError::Processors(_) | TopologyError::Uneven { .. } => "processors",
             TopologyError::GroupSize { .. } => "group_size",

@@ -4,11 +4,11 @@
 //! entry of the indirection table, which names a CPU. One conversation thus stays on one CPU.
 //! Source: Windows driver documentation, "Receive Side Scaling".
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::flow::{Addresses, Flow};
-use crate::topology::{Processor, Topology};
+use super::flow::{Addresses, Flow};
+use super::topology::{Processor, Topology};
 
 /// The secret key of Microsoft's "Verifying the RSS Hash Calculation", which many drivers ship.
 const KEY: [u8; 40] = [
@@ -21,7 +21,7 @@ const KEY: [u8; 40] = [
 const TABLE_ENTRIES: usize = 128;
 
 /// An adapter's RSS settings, named after its standardized keywords.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rss {
     /// `*RSS`. Without it one CPU, the first that RSS might use, handles all packets.
@@ -82,13 +82,7 @@ impl Rss {
     /// # Errors
     /// When the settings leave no CPU.
     pub fn processors(&self, topology: &Topology) -> Result<Vec<usize>, NoProcessor> {
-        let mut usable: Vec<usize> = topology
-            .processors()
-            .iter()
-            .enumerate()
-            .filter(|(_, processor)| self.may_use(processor))
-            .map(|(index, _)| index)
-            .collect();
+        let mut usable = self.usable(topology);
         let limit = match self.enabled {
             true => usable
                 .len()
@@ -107,6 +101,16 @@ impl Rss {
         Ok(usable)
     }
 
+    /// The CPUs that RSS may choose from, by CPU index: those of the range and node that it is set to,
+    /// without further threads of a core.
+    pub fn usable(&self, topology: &Topology) -> Vec<usize> {
+        let processors = topology.processors().iter().enumerate();
+        processors
+            .filter(|(_, processor)| self.may_use(processor))
+            .map(|(index, _)| index)
+            .collect()
+    }
+
     fn may_use(&self, processor: &Processor) -> bool {
         let place = (processor.group, processor.number);
         !processor.smt_sibling
@@ -122,9 +126,7 @@ impl Rss {
     /// # Errors
     /// When the settings leave no CPU.
     pub fn indirection_table(&self, topology: &Topology) -> Result<IndirectionTable, NoProcessor> {
-        let processors = self.processors(topology)?;
-        let entries = std::array::from_fn(|entry| processors[entry % processors.len()]);
-        Ok(IndirectionTable { entries })
+        Ok(IndirectionTable::over(&self.processors(topology)?))
     }
 }
 
@@ -135,9 +137,24 @@ pub struct IndirectionTable {
 }
 
 impl IndirectionTable {
+    /// The table that spreads hashes evenly over these CPUs, in turn.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn over(processors: &[usize]) -> IndirectionTable {
+        IndirectionTable {
+            entries: std::array::from_fn(|entry| processors[entry % processors.len()]),
+        }
+    }
+
     /// The CPU index for a packet with this hash.
     pub fn processor_for(&self, hash: u32) -> usize {
-        self.entries[hash as usize % TABLE_ENTRIES]
+        self.entries[Self::entry_for(hash)]
+    }
+
+    /// The entry of the table that a hash chooses: its low bits.
+    pub fn entry_for(hash: u32) -> usize {
+        hash as usize % TABLE_ENTRIES
     }
 }
 

@@ -1,0 +1,263 @@
+//! `laglab record --for`: kits.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use record::{Cost, Investigation, Kit, Machine, Needs, Variant, needs};
+use serde::Serialize;
+
+use super::run::{self, Recording};
+use crate::cli::Failure;
+use crate::cli::new_file::NewFile;
+use crate::output::{self, Columns, Side};
+
+#[derive(clap::Args)]
+pub(super) struct KitOptions {
+    /// The question that is asked: see --list
+    #[arg(
+        long = "for",
+        value_name = "INVESTIGATION",
+        value_parser = investigation,
+        required_unless_present = "list"
+    )]
+    investigation: Option<Investigation>,
+    /// The folder to write the kit into [default: laglab-INVESTIGATION]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// List the investigations, and the theories that each lets explain judge
+    #[arg(long, conflicts_with_all = ["investigation", "run", "dry_run"])]
+    list: bool,
+    /// Print every command that recording takes, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Windows: record now with wpr.exe, keep settings, notes and symbol ids beside the trace, and
+    /// explain it
+    #[arg(long, conflicts_with = "dry_run")]
+    run: bool,
+    /// Memory of the machine in GiB [default: this one's on Windows, else 16]
+    #[arg(long, value_name = "GIB", value_parser = clap::value_parser!(u64).range(1..=1 << 20), help_heading = "The machine")]
+    memory: Option<u64>,
+    /// Its logical processors [default: this one's on Windows, else 8]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2048), help_heading = "The machine")]
+    cpus: Option<u32>,
+    /// Its NUMA nodes [default: this one's on Windows, else 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64), help_heading = "The machine")]
+    nodes: Option<u32>,
+    /// The NUMA node to record on [default: the last, where there are several]
+    #[arg(long, value_name = "N", help_heading = "The machine")]
+    node: Option<u32>,
+    /// Record it as a large server: without the stacks of what happens most [default: if it is one]
+    #[arg(long, help_heading = "The machine")]
+    large_server: bool,
+    #[command(flatten)]
+    recording: Recording,
+}
+
+fn investigation(name: &str) -> Result<Investigation, String> {
+    Investigation::named(name).ok_or_else(|| {
+        let names: Vec<&str> = Investigation::ALL.iter().map(|i| i.name()).collect();
+        format!("expected one of {}", names.join(", "))
+    })
+}
+
+pub(super) fn run(args: &KitOptions, json: bool) -> Result<(), Failure> {
+    let Some(investigation) = args.investigation.filter(|_| !args.list) else {
+        return Ok(list(json)?);
+    };
+    let (kit, is_assumed) = kit(args, investigation)?;
+    let folder = match &args.output {
+        Some(folder) => folder.clone(),
+        None => PathBuf::from(kit.name()),
+    };
+    if args.dry_run {
+        let commands = args.recording.commands(&kit, &folder);
+        let written = match json {
+            true => output::json(&commands),
+            false => run::write_commands(&commands),
+        };
+        return Ok(written?);
+    }
+    let files = write_files(&kit, &folder)?;
+    if args.run {
+        return args.recording.record(&kit, &folder);
+    }
+    let report = Report::new(&kit, &folder, files);
+    let written = match json {
+        true => output::json(&report),
+        false => say(&kit, &report, is_assumed),
+    };
+    Ok(written?)
+}
+
+/// The kit that is asked for, and whether the machine is assumed.
+fn kit(args: &KitOptions, investigation: Investigation) -> Result<(Kit, bool), Failure> {
+    let here = Machine::here();
+    let mut machine = here.unwrap_or(Machine::ORDINARY);
+    let is_told = [args.memory.is_some(), args.cpus.is_some()];
+    machine.memory_bytes = args.memory.map_or(machine.memory_bytes, |gib| gib << 30);
+    machine.cpus = args.cpus.unwrap_or(machine.cpus);
+    machine.nodes = args.nodes.unwrap_or(machine.nodes);
+    let mut kit = Kit::new(investigation, machine);
+    if args.large_server {
+        kit.variant = Variant::LargeServer;
+    }
+    if let Some(node) = args.node {
+        if node >= machine.nodes {
+            return Err(Failure::Input(format!(
+                "there is no NUMA node {node} on a machine that has {}, counted from 0; --nodes says \
+                 how many there are",
+                machine.nodes
+            )));
+        }
+        kit.node = Some(node).filter(|_| machine.nodes > 1);
+    }
+    Ok((kit, here.is_none() && is_told.contains(&false)))
+}
+
+fn write_files(kit: &Kit, folder: &Path) -> Result<Vec<String>, Failure> {
+    fs::create_dir_all(folder).map_err(|error| Failure::input(folder, error))?;
+    let mut names = Vec::new();
+    for file in kit.files() {
+        let path = folder.join(&file.name);
+        let new = NewFile::create(&path)?;
+        let written = new.file().write_all(file.text.as_bytes());
+        written.map_err(|error| Failure::input(&path, error))?;
+        new.finish()?;
+        names.push(file.name);
+    }
+    Ok(names)
+}
+
+/// A kit, for programs.
+#[derive(Serialize)]
+struct Report {
+    folder: String,
+    files: Vec<String>,
+    #[serde(flatten)]
+    contents: Contents,
+}
+
+/// What an investigation records, for programs.
+#[derive(Serialize)]
+struct Contents {
+    investigation: &'static str,
+    question: &'static str,
+    kernel_keywords: Vec<&'static str>,
+    stacks: Vec<&'static str>,
+    providers: Vec<&'static str>,
+    judged: Vec<&'static str>,
+    not_recorded: Vec<&'static str>,
+    quiet_bytes_per_second: u64,
+    busy_bytes_per_second: u64,
+}
+
+impl Contents {
+    fn of(kit: &Kit) -> Contents {
+        let capture = kit.capture();
+        let (judged, open): (Vec<&Needs>, Vec<&Needs>) = needs::THEORIES
+            .iter()
+            .partition(|needs| capture.satisfies(needs));
+        let Cost {
+            quiet_bytes_per_second,
+            busy_bytes_per_second,
+        } = kit.cost();
+        let enabled = capture.providers().iter();
+        Contents {
+            investigation: kit.investigation.name(),
+            question: kit.investigation.question(),
+            kernel_keywords: capture.keywords().map(|keyword| keyword.wpr()).collect(),
+            stacks: capture.stacks().map(|stack| stack.wpr()).collect(),
+            providers: enabled.map(|enabled| enabled.provider.name()).collect(),
+            judged: judged.iter().map(|needs| needs.theory).collect(),
+            not_recorded: open.iter().map(|needs| needs.theory).collect(),
+            quiet_bytes_per_second,
+            busy_bytes_per_second,
+        }
+    }
+}
+
+impl Report {
+    fn new(kit: &Kit, folder: &Path, files: Vec<String>) -> Report {
+        Report {
+            folder: folder.display().to_string(),
+            files,
+            contents: Contents::of(kit),
+        }
+    }
+}
+
+fn say(kit: &Kit, report: &Report, is_assumed: bool) -> io::Result<()> {
+    let mut out = output::for_people();
+    let contents = &report.contents;
+    output::first_heading(&mut out, contents.question)?;
+    let mut columns = Columns::new(&[Side::Left, Side::Left]);
+    let rate = |bytes: u64| output::size(bytes);
+    let machine = kit.machine;
+    let assumed = if is_assumed {
+        " (assumed; --memory and --cpus say what it has)"
+    } else {
+        ""
+    };
+    for (what, value) in [
+        (
+            "kit",
+            format!("{} ({})", report.folder, report.files.join(", ")),
+        ),
+        (
+            "machine",
+            format!(
+                "{} processors, {} GiB{assumed}",
+                machine.cpus,
+                machine.memory_bytes >> 30
+            ),
+        ),
+        ("keywords", contents.kernel_keywords.join(", ")),
+        ("stacks", or_none(&contents.stacks)),
+        ("providers", or_none(&contents.providers)),
+        (
+            "grows by",
+            format!(
+                "{} a second while quiet, {} while busy (an estimate)",
+                rate(contents.quiet_bytes_per_second),
+                rate(contents.busy_bytes_per_second)
+            ),
+        ),
+        ("judged", contents.judged.join(", ")),
+        ("not recorded", or_none(&contents.not_recorded)),
+    ] {
+        columns.row([what.to_owned(), value]);
+    }
+    columns.write(&mut out)?;
+    output::heading(
+        &mut out,
+        "On the machine that lags, from an elevated prompt in that folder",
+    )?;
+    output::verbatim(&mut out, "record")?;
+    out.flush()
+}
+
+fn or_none(names: &[&str]) -> String {
+    match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.join(", "),
+    }
+}
+
+fn list(json: bool) -> io::Result<()> {
+    let kits = Investigation::ALL.map(|asked| Kit::new(asked, Machine::ORDINARY));
+    if json {
+        return output::json(&kits.each_ref().map(Contents::of));
+    }
+    let mut out = output::for_people();
+    let mut columns = Columns::new(&[Side::Left, Side::Left, Side::Left]);
+    for kit in kits {
+        columns.row([
+            kit.investigation.name(),
+            kit.investigation.question(),
+            &kit.investigation.theories().join(", "),
+        ]);
+    }
+    columns.write(&mut out)?;
+    out.flush()
+}

@@ -1,0 +1,50 @@
+//! `laglab record`: kits, running one, the checker of profiles, and times of input.
+
+mod check;
+mod input;
+mod kit;
+mod run;
+
+use clap::Subcommand;
+
+use super::Failure;
+pub(super) use check::read as read_profile;
+
+/// Writes what captures the evidence for a question: a profile for WPR, scripts for WPR and xperf, and
+/// what they cost and will let `laglab explain` judge.
+#[derive(clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "Examples:\n  \
+    laglab record --list\n  \
+    laglab record --for long-wait -o kit\n  \
+    laglab record --for dpc --memory 256 --cpus 64 --nodes 2 -o kit\n  \
+    laglab record --for rank --dry-run\n  \
+    laglab record --for cpu --run --seconds 30 --note \"after resume\"     (Windows)\n  \
+    laglab record --for full --run --circular                            (Windows)\n  \
+    laglab record check some.wprp\n  \
+    laglab record input                                                  (Windows)"
+)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    kit: kit::KitOptions,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// What is wrong with profiles of WPR, by line and column
+    Check(check::Args),
+    /// Windows: log when keys are pressed and which window is in front, for a recording to pick up
+    Input(input::Args),
+}
+
+pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
+    match &args.command {
+        Some(Command::Check(args)) => check::run(args, json),
+        Some(Command::Input(args)) => input::run(args),
+        None => kit::run(&args.kit, json),
+    }
+}

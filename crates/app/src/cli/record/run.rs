@@ -1,0 +1,330 @@
+//! `laglab record --run` and `--dry-run`: the commands of a recording, printed or run.
+
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use record::{Kit, Mode, SETTINGS, commands};
+use serde::Serialize;
+use tables::{ImagesView, Table};
+
+use crate::cli::open::{TabledTrace, TraceTables};
+use crate::cli::{Failure, say};
+use crate::output::{self, Columns, Side};
+use crate::watch::{self, Watch};
+
+/// How it is recorded.
+#[derive(clap::Args)]
+pub(super) struct Recording {
+    /// For so many seconds
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=86_400), help_heading = "With --run and --dry-run")]
+    seconds: u32,
+    /// Keep in memory what just happened, until Ctrl-C; then save it
+    #[arg(
+        long,
+        conflicts_with = "seconds",
+        help_heading = "With --run and --dry-run"
+    )]
+    circular: bool,
+    /// A word on the recording, kept in it and beside it
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "laglab",
+        help_heading = "With --run and --dry-run"
+    )]
+    note: String,
+    /// Where temporary files go: a quick disk that is not what is investigated [default: temp in the
+    /// kit's folder]
+    #[arg(long, value_name = "DIR", help_heading = "With --run and --dry-run")]
+    temporary: Option<PathBuf>,
+    /// Do not explain the trace when it is recorded
+    #[arg(long, help_heading = "With --run and --dry-run")]
+    no_explain: bool,
+}
+
+/// A command and what it is for.
+#[derive(Serialize)]
+pub(super) struct Step {
+    what: &'static str,
+    command: String,
+}
+
+/// Every command that a recording takes, in order.
+#[derive(Serialize)]
+pub(super) struct Commands {
+    wpr: Vec<Step>,
+    xperf: Vec<Step>,
+}
+
+impl Recording {
+    fn mode(&self) -> Mode {
+        match self.circular {
+            true => Mode::Circular,
+            false => Mode::File,
+        }
+    }
+
+    fn temporary(&self, folder: &Path) -> PathBuf {
+        self.temporary
+            .clone()
+            .unwrap_or_else(|| folder.join("temp"))
+    }
+
+    /// The commands, without running any, with paths as Windows writes them.
+    pub(super) fn commands(&self, kit: &Kit, folder: &Path) -> Commands {
+        let mode = self.mode();
+        let of_windows = |path: &Path| path.display().to_string().replace('/', r"\");
+        let temporary = of_windows(&self.temporary(folder));
+        let folder = of_windows(folder);
+        let profile = format!(r"{folder}\{}", kit.profile_file());
+        let trace = format!(r"{folder}\{}-1.etl", kit.name());
+        let step = |what, command: record::Command| Step {
+            what,
+            command: command.to_string(),
+        };
+        let start = |mode| commands::start(kit, &profile, mode, Some(&temporary));
+        let mut wpr = Vec::new();
+        if kit.has_packets() {
+            let packets = format!(r"{temporary}\packets.etl");
+            wpr.push(step("capture packets", commands::start_packets(&packets)));
+        }
+        wpr.push(step("start", start(mode)));
+        wpr.push(step("mark a moment", commands::mark("now")));
+        wpr.push(step("stop", commands::stop(mode, &trace, &self.note)));
+        if kit.has_packets() {
+            wpr.push(step("stop packets", commands::stop_packets()));
+        }
+        for (label, key) in SETTINGS {
+            let file = format!("{trace}.{label}.reg");
+            wpr.push(step("keep settings", commands::export_setting(key, &file)));
+        }
+        wpr.push(step("end without saving", commands::cancel()));
+        wpr.push(step("record the next boot", start(Mode::Boot)));
+        wpr.push(step("after it", commands::stop(Mode::Boot, &trace, "")));
+        let of_xperf = |what, commands: Vec<record::Command>| {
+            commands.into_iter().map(move |command| step(what, command))
+        };
+        let mut xperf: Vec<Step> =
+            of_xperf("start", commands::xperf_start(kit, mode, &temporary)).collect();
+        let saved = commands::xperf_save(kit, mode, &temporary, &trace);
+        xperf.extend(of_xperf("save", saved));
+        Commands { wpr, xperf }
+    }
+
+    /// Records now, and explains what is recorded.
+    pub(super) fn record(&self, kit: &Kit, folder: &Path) -> Result<(), Failure> {
+        let mode = self.mode();
+        let temporary = self.temporary(folder);
+        fs::create_dir_all(&temporary).map_err(|error| Failure::input(&temporary, error))?;
+        let trace = next_trace(kit, folder);
+        let packets = temporary.join("packets.etl");
+        if kit.has_packets() {
+            self.start_packets(&packets);
+        }
+        let profile = folder.join(kit.profile_file()).display().to_string();
+        let temporary = temporary.display().to_string();
+        wpr(&commands::start(kit, &profile, mode, Some(&temporary)))?;
+        self.wait();
+        // Whatever ended the waiting, what is recorded is kept.
+        let stopped = wpr(&commands::stop(
+            mode,
+            &trace.display().to_string(),
+            &self.note,
+        ));
+        if kit.has_packets() {
+            stop_packets(&packets, &trace);
+        }
+        stopped?;
+        keep_settings(&trace);
+        keep_notes(&trace, &self.note, kit)?;
+        keep_symbol_ids(&trace)?;
+        say(&format!("recorded {}", trace.display()));
+        match self.no_explain {
+            true => Ok(()),
+            false => explain(&trace),
+        }
+    }
+
+    /// Waits for as long as is asked, or until Ctrl-C.
+    fn wait(&self) {
+        const STEP: Duration = Duration::from_millis(200);
+        let began = Instant::now();
+        let whole = match self.circular {
+            true => None,
+            false => Some(Duration::from_secs(self.seconds.into())),
+        };
+        if self.circular {
+            say("recording into memory; Ctrl-C saves what just happened");
+        }
+        let progress = whole.map(|whole| {
+            Watch::new("recording: make it lag now", whole.as_millis() as u64).in_percent()
+        });
+        while whole.is_none_or(|whole| began.elapsed() < whole) {
+            let is_stopped = match &progress {
+                Some(watch) => watch.reach(began.elapsed().as_millis() as u64).is_err(),
+                None => watch::check().is_err(),
+            };
+            if is_stopped {
+                return;
+            }
+            std::thread::sleep(STEP);
+        }
+    }
+
+    /// Binds the filter that packets need; without it the rest is recorded all the same.
+    fn start_packets(&self, file: &Path) {
+        let command = commands::start_packets(&file.display().to_string());
+        if !started(&command).is_ok_and(|is_fine| is_fine) {
+            say("netsh does not capture packets, so there will be none in the recording");
+        }
+    }
+}
+
+fn stop_packets(packets: &Path, trace: &Path) {
+    let is_stopped = started(&commands::stop_packets()).is_ok_and(|is_fine| is_fine);
+    let kept = trace.with_extension("packets.etl");
+    if is_stopped && packets.is_file() && fs::rename(packets, &kept).is_err() {
+        say(&format!("the packets stay in {}", packets.display()));
+    }
+}
+
+/// Prints commands, for people.
+pub(super) fn write_commands(commands: &Commands) -> io::Result<()> {
+    let mut out = output::for_people();
+    for (heading, steps) in [
+        ("With Windows Performance Recorder", &commands.wpr),
+        ("With xperf", &commands.xperf),
+    ] {
+        match heading.contains("xperf") {
+            true => output::heading(&mut out, heading)?,
+            false => output::first_heading(&mut out, heading)?,
+        }
+        let mut columns = Columns::new(&[Side::Left, Side::Left]);
+        for step in steps {
+            columns.row([step.what, &step.command]);
+        }
+        columns.write(&mut out)?;
+    }
+    out.flush()
+}
+
+/// The first trace of the kit that is not there yet.
+fn next_trace(kit: &Kit, folder: &Path) -> PathBuf {
+    let of_number = |number: u32| folder.join(format!("{}-{number}.etl", kit.name()));
+    let mut numbers = 1..;
+    numbers
+        .find(|number| !of_number(*number).exists())
+        .map_or_else(|| of_number(u32::MAX), of_number)
+}
+
+/// Runs a command with what it prints going to stderr; whether it ended well.
+fn started(command: &record::Command) -> io::Result<bool> {
+    let status = Command::new(command.program)
+        .args(&command.arguments)
+        .stdin(Stdio::null())
+        .stdout(io::stderr())
+        .status()?;
+    Ok(status.success())
+}
+
+fn wpr(command: &record::Command) -> Result<(), Failure> {
+    match started(command) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Failure::Negative(format!(
+            "`{command}` failed; its own words are above. Is this prompt elevated, and does no other \
+             recording run? `wpr -cancel` ends one"
+        ))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(Failure::Input(
+            "wpr.exe is not here: it is part of Windows 10 and later. On other machines --dry-run \
+             prints the commands, and -o writes scripts"
+                .to_owned(),
+        )),
+        Err(error) => Err(Failure::Input(format!(
+            "wpr.exe cannot be started: {error}"
+        ))),
+    }
+}
+
+/// Keeps the settings that a trace does not tell; what is not set is not there.
+fn keep_settings(trace: &Path) {
+    for (label, key) in SETTINGS {
+        let file = beside(trace, &format!("{label}.reg"));
+        let command = commands::export_setting(key, &file.display().to_string());
+        let output = Command::new(command.program)
+            .args(&command.arguments)
+            .output();
+        if output.is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+            return say("reg.exe is not here: settings are not kept");
+        }
+    }
+}
+
+fn keep_notes(trace: &Path, note: &str, kit: &Kit) -> Result<(), Failure> {
+    let path = beside(trace, "notes.txt");
+    let text = format!(
+        "{note}\nrecorded by laglab {} for: {}\n{}\n",
+        env!("CARGO_PKG_VERSION"),
+        kit.investigation.question(),
+        jiff::Timestamp::now(),
+    );
+    fs::write(&path, text).map_err(|error| Failure::input(&path, error))
+}
+
+/// Keeps what symbols are to be found by: they can be fetched on another machine then, while the
+/// files that they belong to are replaced here by the next update.
+fn keep_symbol_ids(trace: &Path) -> Result<(), Failure> {
+    let tables: TraceTables = TabledTrace::new(&[trace.to_owned()], false).open()?;
+    let table = tables.table(Table::Images)?;
+    let mut lines: Vec<String> = Vec::new();
+    for chunk in 0..table.chunks().len() {
+        let batch = table.read(chunk, &["path", "pdb_path", "pdb_guid", "pdb_age"])?;
+        let view = ImagesView::new(&batch)?;
+        for row in 0..view.len() {
+            let parts = (
+                view.pdb_path.get(row),
+                view.pdb_guid.get(row),
+                view.pdb_age.get(row),
+            );
+            if let (Some(pdb), Some(guid), Some(age)) = parts {
+                let path = view.path.get(row).unwrap_or_default();
+                lines.push(format!("{path}\t{pdb}\t{guid}\t{age}"));
+            }
+        }
+    }
+    lines.sort();
+    lines.dedup();
+    let path = beside(trace, "symbols.tsv");
+    let mut file = fs::File::create(&path).map_err(|error| Failure::input(&path, error))?;
+    let text = format!("module\tpdb\tguid\tage\n{}\n", lines.join("\n"));
+    file.write_all(text.as_bytes())
+        .map_err(|error| Failure::input(&path, error))
+}
+
+/// `trace.etl.NAME`.
+fn beside(trace: &Path, name: &str) -> PathBuf {
+    let mut path = trace.as_os_str().to_owned();
+    path.push(".");
+    path.push(name);
+    PathBuf::from(path)
+}
+
+/// Hands the trace to `laglab explain`.
+fn explain(trace: &Path) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::Input(format!("explain cannot be started: {error}"));
+    let program = std::env::current_exe().map_err(failed)?;
+    let status = Command::new(program)
+        .arg("explain")
+        .arg(trace)
+        .status()
+        .map_err(failed)?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(Failure::Negative(format!(
+            "{} cannot be explained; why is said above",
+            trace.display()
+        ))),
+    }
+}

@@ -1,0 +1,279 @@
+//! What Win32PrioritySeparation stands for.
+
+use std::io::{self, Write};
+use std::str::FromStr;
+
+use serde::Serialize;
+use tune::decode::quantum::{
+    IDLE_CLASS_UNITS, Quantum, TABLE_DOUBTED_FROM, Win32PrioritySeparation, units_to_ms,
+};
+use tune::machine::Machine;
+
+use crate::cli::Failure;
+use crate::output::{self, Columns, Side};
+
+/// The setting's id in the catalogue.
+pub(super) const ID: &str = "win32prioritysep";
+
+/// What a value stands for, in its stable shape for programs.
+#[derive(Serialize)]
+pub(super) struct Decoded {
+    /// The whole value; absent for what a debugger showed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<u32>,
+    /// The bits that are read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bits: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<Meaning>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<Meaning>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<Meaning>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    doubt: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Meaning {
+    #[serde(flatten)]
+    quantum: Quantum,
+    foreground_ms: f64,
+    background_ms: f64,
+    ratio: u8,
+    wake_boost: u8,
+}
+
+impl Meaning {
+    fn of(quantum: Quantum) -> Meaning {
+        Meaning {
+            quantum,
+            foreground_ms: units_to_ms(quantum.foreground_units),
+            background_ms: units_to_ms(quantum.background_units),
+            ratio: quantum.ratio(),
+            wake_boost: quantum.separation,
+        }
+    }
+}
+
+/// What a kernel debugger shows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Readout {
+    separation: u32,
+    quantum: [u8; 3],
+}
+
+impl FromStr for Readout {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Readout, Self::Err> {
+        const EXPECTED: &str = "expected PsPrioritySeparation, a colon and the three bytes of \
+                                PspForegroundQuantum in hexadecimal, such as 2:060c12";
+        let (separation, bytes) = text.split_once(':').ok_or(EXPECTED)?;
+        let digits: String = bytes.chars().filter(|digit| *digit != ' ').collect();
+        let number = u32::from_str_radix(&digits, 16).map_err(|_| EXPECTED)?;
+        let [0, quantum @ ..] = number.to_be_bytes() else {
+            return Err(EXPECTED);
+        };
+        match digits.len() {
+            6 => Ok(Readout {
+                separation: separation.trim().parse().map_err(|_| EXPECTED)?,
+                quantum,
+            }),
+            _ => Err(EXPECTED),
+        }
+    }
+}
+
+/// What the value stands for on the machine: on a client and on a server, if it is not known which
+/// of the two it is.
+pub(super) fn decode(value: u32, machine: &Machine) -> Decoded {
+    let setting = Win32PrioritySeparation(value);
+    let is = |server: bool| {
+        let is_asked = machine
+            .edition
+            .is_none_or(|edition| edition.is_server() == server);
+        is_asked.then(|| Meaning::of(setting.decode(server)))
+    };
+    Decoded {
+        value: Some(value),
+        bits: Some(setting.bits()),
+        client: is(false),
+        server: is(true),
+        kernel: None,
+        doubt: doubt(machine),
+    }
+}
+
+fn doubt(machine: &Machine) -> Option<String> {
+    let build = machine.build.filter(|build| *build >= TABLE_DOUBTED_FROM)?;
+    Some(format!(
+        "the table is not verified on build {build}: from build {TABLE_DOUBTED_FROM} on threads were \
+         seen to take turns after 1.74 ms. Trust what a trace shows (laglab explain, theory quantum)"
+    ))
+}
+
+pub(super) fn write(decoded: &Decoded, out: &mut dyn Write) -> io::Result<()> {
+    if let (Some(value), Some(bits)) = (decoded.value, decoded.bits) {
+        let same = match value == bits {
+            true => String::new(),
+            false => format!(", of which only the low six bits count: the same as {bits:#04x}"),
+        };
+        output::paragraph(out, &format!("{value:#x} ({bits:06b}){same}"))?;
+    }
+    let mut columns = Columns::new(&[Side::Left; 7]);
+    columns.row([
+        "",
+        "interval",
+        "length",
+        "foreground",
+        "others",
+        "ratio",
+        "boost at the end of a wait",
+    ]);
+    for (of, meaning) in [
+        ("client", &decoded.client),
+        ("server", &decoded.server),
+        ("kernel", &decoded.kernel),
+    ] {
+        let Some(meaning) = meaning else { continue };
+        let units = |units: u8, ms: f64| format!("{units} units, {ms:.2} ms");
+        columns.row([
+            of.to_owned(),
+            interval(meaning.quantum).to_owned(),
+            length(meaning.quantum).to_owned(),
+            units(meaning.quantum.foreground_units, meaning.foreground_ms),
+            units(meaning.quantum.background_units, meaning.background_ms),
+            format!("{}:1", meaning.ratio),
+            meaning.wake_boost.to_string(),
+        ]);
+    }
+    columns.write(out)?;
+    output::paragraph(
+        out,
+        &format!(
+            "Three units are a clock tick of 15.625 ms. Processes of the Idle class have \
+             {IDLE_CLASS_UNITS} units whatever the value."
+        ),
+    )?;
+    if let Some(doubt) = &decoded.doubt {
+        output::warning(out, &format!("Doubt: {doubt}."))?;
+    }
+    Ok(())
+}
+
+fn interval(quantum: Quantum) -> &'static str {
+    if quantum.long { "Long" } else { "Short" }
+}
+
+fn length(quantum: Quantum) -> &'static str {
+    if quantum.variable {
+        "Variable"
+    } else {
+        "Fixed"
+    }
+}
+
+/// What a debugger showed.
+pub(super) fn explain_readout(readout: Readout, json: bool) -> Result<(), Failure> {
+    let Readout {
+        separation,
+        quantum,
+    } = readout;
+    let Some(decoded) = Quantum::from_kernel(separation, quantum) else {
+        let [own, two, three] = quantum;
+        return Err(Failure::Negative(format!(
+            "no value of the documented table gives PsPrioritySeparation {separation} and \
+             PspForegroundQuantum {own:02x} {two:02x} {three:02x}; newer builds have another table"
+        )));
+    };
+    let decoded = Decoded {
+        value: None,
+        bits: None,
+        client: None,
+        server: None,
+        kernel: Some(Meaning::of(decoded)),
+        doubt: None,
+    };
+    if json {
+        output::json(&decoded)?;
+        return Ok(());
+    }
+    let mut out = output::for_people();
+    write(&decoded, &mut out)?;
+    out.flush()?;
+    Ok(())
+}
+
+/// A row of the table, in its stable shape for programs.
+#[derive(Serialize)]
+struct Row {
+    value: u32,
+    #[serde(flatten)]
+    meaning: Meaning,
+}
+
+/// All meanings that differ.
+pub(super) fn table(json: bool) -> Result<(), Failure> {
+    let rows = Win32PrioritySeparation::TABLE.map(|setting| Row {
+        value: setting.0,
+        // None of these leaves anything to the default of the edition.
+        meaning: Meaning::of(setting.decode(false)),
+    });
+    if json {
+        output::json(&rows)?;
+        return Ok(());
+    }
+    let mut out = output::for_people();
+    let mut columns = Columns::new(&[
+        Side::Left,
+        Side::Right,
+        Side::Left,
+        Side::Left,
+        Side::Left,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+    ]);
+    columns.row([
+        "Hexadecimal",
+        "Decimal",
+        "Binary",
+        "Interval",
+        "Length",
+        "ForegroundQU",
+        "BackgroundQU",
+        "ForegroundTime(Ms)",
+        "BackgroundTime(Ms)",
+    ]);
+    for Row { value, meaning } in &rows {
+        columns.row([
+            format!("{value:#x}"),
+            value.to_string(),
+            format!("{value:06b}"),
+            interval(meaning.quantum).to_owned(),
+            length(meaning.quantum).to_owned(),
+            meaning.quantum.foreground_units.to_string(),
+            meaning.quantum.background_units.to_string(),
+            format!("{:.2}", meaning.foreground_ms),
+            format!("{:.2}", meaning.background_ms),
+        ]);
+    }
+    columns.write(&mut out)?;
+    output::paragraph(
+        &mut out,
+        "The same on clients and servers. Every other value means one of these on clients and one of \
+         these on servers, but for the boost at the end of a wait, in which 0x19 and 0x1a, and 0x29 \
+         and 0x2a, differ.",
+    )?;
+    output::paragraph(
+        &mut out,
+        &format!(
+            "The table is documented up to build {}.",
+            TABLE_DOUBTED_FROM - 1
+        ),
+    )?;
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! What Sleep(1) becomes.
+
+use std::io::Write;
+
+use serde::Serialize;
+use tune::decode::sleep::{COARSEST, Request, Timers, sleep_takes};
+
+use crate::cli::Failure;
+use crate::output::{self, Columns, Side};
+use crate::windows_release::windows_release;
+
+/// Says how long a sleep takes, by who asked for which timer resolution and on which Windows. Without
+/// a build it compares Windows versions.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    laglab tune explain sleep\n  \
+    laglab tune explain sleep --own 0.5 --hidden --build 22631\n  \
+    laglab tune explain sleep --other 0.5 --global --build 20348\n\n\
+    What is told is a model: the sleep ends with the first clock interrupt after its time is over. \
+    `laglab measure sleep` measures.")]
+pub(super) struct Args {
+    /// The resolution that the sleeping program asked for, in milliseconds
+    #[arg(long, value_name = "MS", value_parser = period)]
+    own: Option<u32>,
+    /// The finest resolution that another program asked for, in milliseconds
+    #[arg(long, value_name = "MS", value_parser = period)]
+    other: Option<u32>,
+    /// No window of the program that asked is seen, and it is not heard
+    #[arg(long)]
+    hidden: bool,
+    /// The program that asked said that its requests always count
+    /// (PROCESS_POWER_THROTTLING_IGNORE_TIMER_RESOLUTION)
+    #[arg(long)]
+    opted_out: bool,
+    /// GlobalTimerResolutionRequests is 1
+    #[arg(long)]
+    global: bool,
+    /// How long it sleeps, in whole milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    sleep: u32,
+    /// The build of Windows, such as 22631
+    #[arg(long, value_name = "BUILD")]
+    build: Option<u32>,
+}
+
+/// Builds that differ in the rules, or that people ask for.
+const BUILDS: [u32; 5] = [18_363, 19_045, 20_348, 22_631, 26_100];
+
+/// An answer, in its stable shape for programs. Times are milliseconds.
+#[derive(Serialize)]
+struct Answer {
+    build: u32,
+    windows: Option<&'static str>,
+    period_ms: f64,
+    sleep_ms: f64,
+    because: Vec<&'static str>,
+}
+
+pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
+    let request = |period: u32| Request {
+        period,
+        hidden: args.hidden,
+        opted_out: args.opted_out,
+    };
+    let timers = Timers {
+        own: args.own.map(request),
+        other: args.other.map(request),
+        global: args.global,
+    };
+    let asked = args.sleep.saturating_mul(10_000);
+    let builds = args.build.map_or(BUILDS.to_vec(), |build| vec![build]);
+    let answers = builds.iter().map(|&build| {
+        let resolution = timers.resolution(build);
+        Answer {
+            build,
+            windows: windows_release(build),
+            period_ms: ms(resolution.period.into()),
+            sleep_ms: ms(sleep_takes(asked, resolution.period)),
+            because: resolution.because,
+        }
+    });
+    let answers: Vec<Answer> = answers.collect();
+    if json {
+        output::json(&answers)?;
+        return Ok(());
+    }
+    let mut out = output::for_people();
+    output::first_heading(&mut out, &format!("Sleep({})", args.sleep))?;
+    let mut columns = Columns::new(&[Side::Left, Side::Left, Side::Right, Side::Right]);
+    columns.row(["build", "Windows", "interrupts that count", "takes"]);
+    for answer in &answers {
+        columns.row([
+            answer.build.to_string(),
+            answer.windows.unwrap_or("?").to_owned(),
+            format!("every {} ms", answer.period_ms),
+            format!("{:.2} ms", answer.sleep_ms),
+        ]);
+    }
+    columns.write(&mut out)?;
+    writeln!(out)?;
+    for answer in &answers {
+        for because in &answer.because {
+            output::paragraph(&mut out, &format!("{}: {because}.", answer.build))?;
+        }
+    }
+    output::quiet(
+        &mut out,
+        "By the rule that a sleep ends with the first interrupt after its time is over, for a thread \
+         that sleeps again at once; one that begins at any time is up to one interrupt shorter. \
+         Hardware rounds resolutions.",
+    )?;
+    out.flush()?;
+    Ok(())
+}
+
+fn ms(units: u64) -> f64 {
+    units as f64 / 10_000.0
+}
+
+/// A resolution in milliseconds, as units of 100 ns.
+fn period(text: &str) -> Result<u32, String> {
+    let asked: Option<f64> = text.trim_end_matches("ms").trim().parse().ok();
+    asked
+        .map(|asked| asked * 10_000.0)
+        .filter(|units| (1.0..=f64::from(COARSEST)).contains(units))
+        .map(|units| units.round() as u32)
+        .ok_or_else(|| {
+            format!(
+                "expected milliseconds up to {}, such as 0.5",
+                ms(COARSEST.into())
+            )
+        })
+}

@@ -1,0 +1,507 @@
+//! `laglab tune replica`.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use tables::{DiskIoView, Table};
+use tune::replica::{
+    Assessment, Link, Load, Percentiles, Reason, Verdict, Volume, Write as DiskWrite, assess,
+    read_counters,
+};
+
+use crate::cli::open::TabledTrace;
+use crate::cli::{Failure, cache, say};
+use crate::duration::{Plain, nanoseconds};
+use crate::info::Info;
+use crate::output::{self, Columns, Side};
+use crate::watch;
+
+/// What replicating a volume to another server (Storage Replica) would cost, by what was written to it:
+/// bandwidth, log, latency of synchronous replication, and which mode the link allows.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    laglab tune replica trace.etl --volume D: --rtt 2ms\n  \
+    laglab tune replica trace.etl --volume D: --rtt-file pings.txt --bandwidth 10Gbit --log 8G --size 2T\n  \
+    laglab tune replica counters.csv --volume D: --rtt 2ms       counters of the disk, as typeperf writes them\n\n\
+    Record a trace with the keywords DiskIO, DiskIOInit and Filename while the volume is busiest.\n\n\
+    Exit code 1: the link allows no synchronous replication.")]
+pub(super) struct Args {
+    /// A trace, or counters of the disk as .csv
+    #[arg(value_name = "TRACE|COUNTERS.csv")]
+    input: PathBuf,
+    /// The volume, such as D:
+    #[arg(long, value_name = "LETTER", value_parser = volume, required_unless_present = "disk")]
+    volume: Option<String>,
+    /// The whole disk of this number instead, of a trace
+    #[arg(long, value_name = "NUMBER", conflicts_with = "volume")]
+    disk: Option<u32>,
+    /// How long a packet takes there and back
+    #[arg(long, value_name = "TIME", value_parser = time, required_unless_present = "rtt_file", conflicts_with = "rtt_file")]
+    rtt: Option<i64>,
+    /// Measured round trips: a time per line (milliseconds where no unit says else), or what ping printed
+    #[arg(long, value_name = "FILE")]
+    rtt_file: Option<PathBuf>,
+    /// What the link carries, such as 10Gbit or 100M (bytes per second, in units of 1024)
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    bandwidth: Option<f64>,
+    /// The size of the log, such as 8G
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    log: Option<u64>,
+    /// The size of the volume, such as 2T
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    size: Option<u64>,
+    /// Make the tables anew, and keep none for the next question
+    #[arg(long)]
+    no_cache: bool,
+}
+
+/// Larger text files are not read.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// An assessment with what it rests on, in its stable shape for programs.
+#[derive(Serialize)]
+struct Report<'a> {
+    /// Whether laglab's own model made the trace.
+    simulated: bool,
+    /// Writes of the trace whose volume it does not tell.
+    unattributed: u64,
+    /// Whether the load is of counters, whose bursts are no shorter than their interval.
+    sampled: bool,
+    #[serde(flatten)]
+    assessment: &'a Assessment,
+}
+
+pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
+    let sampled =
+        (args.input.extension()).is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
+    let watched = match (sampled, &args.volume) {
+        (true, Some(volume)) => {
+            let counters = read_counters(&read(&args.input)?, volume);
+            Watched {
+                load: counters.map_err(|error| Failure::input(&args.input, error))?,
+                simulated: false,
+                unattributed: 0,
+            }
+        }
+        (true, None) => return Err(Failure::Input("counters need --volume".to_owned())),
+        (false, _) => recorded(args)?,
+    };
+    let round_trips_ns = match (&args.rtt_file, args.rtt) {
+        (Some(path), _) => round_trips(path)?,
+        (None, rtt) => rtt.into_iter().collect(),
+    };
+    let link = Link {
+        round_trips_ns,
+        bytes_per_s: args.bandwidth,
+    };
+    let volume = Volume {
+        size_bytes: args.size,
+        log_bytes: args.log,
+    };
+    let assessment = assess(&watched.load, &link, volume);
+    let assessment = assessment.map_err(|error| match error {
+        tune::replica::AssessError::NoWrites if watched.unattributed > 0 => {
+            Failure::NotRecorded(format!(
+                "{error}; {} writes have no volume (record the keyword Filename, or give --disk)",
+                watched.unattributed
+            ))
+        }
+        tune::replica::AssessError::NoWrites => Failure::NotRecorded(error.to_string()),
+        error => Failure::Input(error.to_string()),
+    })?;
+    let report = Report {
+        simulated: watched.simulated,
+        unattributed: watched.unattributed,
+        sampled,
+        assessment: &assessment,
+    };
+    match json {
+        true => output::json(&report)?,
+        false => write(&report)?,
+    }
+    match assessment.verdict {
+        Verdict::Synchronous => Ok(()),
+        Verdict::Asynchronous => Err(Failure::Negative(
+            "synchronous replication is not advised over this link".to_owned(),
+        )),
+        Verdict::Neither => Err(Failure::Negative(
+            "this link does not carry the load".to_owned(),
+        )),
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let length = fs::metadata(path)
+        .map_err(|error| Failure::input(path, error))?
+        .len();
+    if length > MOST_BYTES {
+        return Err(Failure::input(
+            path,
+            format!("has {length} bytes; at most {MOST_BYTES} are read"),
+        ));
+    }
+    fs::read(path).map_err(|error| Failure::input(path, error))
+}
+
+/// What is replicated, and what is to be known of it.
+struct Watched {
+    load: Load,
+    simulated: bool,
+    unattributed: u64,
+}
+
+/// The writes of a trace to a volume or disk.
+fn recorded(args: &Args) -> Result<Watched, Failure> {
+    let tables = TabledTrace::new(std::slice::from_ref(&args.input), args.no_cache).open()?;
+    let table = tables.table(Table::DiskIo)?;
+    let columns = [
+        "time_ns",
+        "init_ns",
+        "duration_ns",
+        "kind",
+        "disk",
+        "size_bytes",
+        "path",
+    ];
+    let (mut writes, mut unattributed) = (Vec::new(), 0);
+    // A trace goes on after its last write, by its header; one that was cut off has no end there.
+    let header = tables.store.trace().header();
+    let mut end_ns = header
+        .and_then(|header| Some(header.end?.saturating_sub(header.start).saturating_mul(100)))
+        .unwrap_or(0);
+    for chunk in 0..table.chunks().len() {
+        watch::check()?;
+        let batch = table.read(chunk, &columns)?;
+        let view = DiskIoView::new(&batch)?;
+        for row in 0..view.len() {
+            end_ns = end_ns.max(view.time_ns[row]);
+            let Some(bytes) = view
+                .size_bytes
+                .get(row)
+                .filter(|_| view.kind.get(row) == Some("write"))
+            else {
+                continue;
+            };
+            let is_there = match (&args.volume, args.disk) {
+                (Some(volume), _) => match view.path.get(row) {
+                    Some(path) => is_on(path, volume),
+                    None => {
+                        unattributed += 1;
+                        false
+                    }
+                },
+                (None, disk) => disk == Some(view.disk[row]),
+            };
+            if is_there {
+                writes.push(DiskWrite {
+                    // When it was asked for: that is when replication would begin.
+                    time_ns: view.init_ns.get(row).unwrap_or(view.time_ns[row]),
+                    bytes: bytes.into(),
+                    count: 1,
+                    latency_ns: view.duration_ns.get(row),
+                });
+            }
+        }
+    }
+    Ok(Watched {
+        load: Load::new(writes, 0, end_ns),
+        simulated: Info::of_headers(tables.store.trace()).is_simulated(),
+        unattributed,
+    })
+}
+
+fn is_on(path: &str, volume: &str) -> bool {
+    (path.get(..volume.len())).is_some_and(|start| start.eq_ignore_ascii_case(volume))
+}
+
+/// The round trips of a file.
+fn round_trips(path: &Path) -> Result<Vec<i64>, Failure> {
+    let text = String::from_utf8_lossy(&read(path)?).into_owned();
+    let mut trips = Vec::new();
+    let mut left_out = 0;
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        match round_trip(line) {
+            Some(ns) => trips.push(ns),
+            None => left_out += 1,
+        }
+    }
+    if trips.is_empty() {
+        return Err(Failure::input(
+            path,
+            "no line is a time such as 1.2ms, or one of ping with time=1.2 ms",
+        ));
+    }
+    if left_out > 0 {
+        say(&format!(
+            "{}: {left_out} lines have no time and are left out",
+            path.display()
+        ));
+    }
+    Ok(trips)
+}
+
+/// A line that is a time, or that has `time=1.2 ms` or `time<1ms` in it.
+fn round_trip(line: &str) -> Option<i64> {
+    let text = match line.find("time=").or_else(|| line.find("time<")) {
+        Some(at) => {
+            let rest = &line[at + "time=".len()..];
+            let end = rest.find("ms").map_or(rest.len(), |at| at + 2);
+            rest[..end].replace(' ', "")
+        }
+        None => line.to_owned(),
+    };
+    nanoseconds(&text, Plain::Milliseconds).filter(|ns| *ns >= 0)
+}
+
+fn write(report: &Report<'_>) -> Result<(), Failure> {
+    let mut out = output::for_people();
+    let found = report.assessment;
+    let verdict = match found.verdict {
+        Verdict::Synchronous => "Synchronous replication is within what is advised",
+        Verdict::Asynchronous => "Asynchronous replication: what was written last can be lost",
+        Verdict::Neither => "The link does not carry the load",
+    };
+    output::first_heading(&mut out, verdict)?;
+    for reason in &found.reasons {
+        output::paragraph(&mut out, &sentence(*reason, found))?;
+    }
+
+    if report.simulated {
+        output::warning(
+            &mut out,
+            "The trace is simulated: no real volume wrote this.",
+        )?;
+    }
+
+    output::heading(&mut out, "What is written")?;
+    let line = format!(
+        "{} writes, {} in {}: {} on average.",
+        output::grouped(found.writes),
+        output::size(found.bytes),
+        output::duration(found.watched_ns),
+        per_second(found.mean_bytes_per_s),
+    );
+    output::paragraph(&mut out, &line)?;
+    if report.unattributed > 0 {
+        let line = format!(
+            "{} writes of the trace have no path and are left out.",
+            output::grouped(report.unattributed)
+        );
+        output::warning(&mut out, &line)?;
+    }
+    if report.sampled {
+        output::quiet(&mut out, "The counters' interval hides what is shorter.")?;
+    }
+    let mut columns = Columns::new(&[Side::Right; 6]);
+    columns.row([
+        "within",
+        "median",
+        "90 %",
+        "99 %",
+        "most, one after the other",
+        "most, anywhere",
+    ]);
+    for burst in &found.bursts {
+        let bytes = |bytes: i64| output::size(bytes.max(0).unsigned_abs());
+        columns.row([
+            output::duration(burst.length_ns),
+            bytes(burst.bytes.p50),
+            bytes(burst.bytes.p90),
+            bytes(burst.bytes.p99),
+            bytes(burst.bytes.max),
+            output::size(burst.most_bytes),
+        ]);
+    }
+    columns.write(&mut out)?;
+
+    output::heading(&mut out, "Latency")?;
+    let mut columns = Columns::new(&[
+        Side::Left,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+    ]);
+    columns.row(["", "median", "90 %", "99 %", "99.9 %", "longest"]);
+    let mut row = |what: &str, spread: &Percentiles| {
+        let values = [spread.p50, spread.p90, spread.p99, spread.p99_9, spread.max];
+        columns.row(
+            [what.to_owned()]
+                .into_iter()
+                .chain(values.map(output::duration)),
+        );
+    };
+    row("round trip", &found.round_trip_ns);
+    if let Some(with) = &found.with_bandwidth {
+        row("on and before the wire", &with.queue_ns);
+    }
+    row("added to a write, synchronously", &found.added_ns);
+    if let Some(now) = &found.now_ns {
+        row("a write now", now);
+    }
+    if let Some(then) = &found.then_ns {
+        row("a write then", then);
+    }
+    columns.write(&mut out)?;
+    output::quiet(
+        &mut out,
+        "Worked out, not measured: both logs are taken to be as quick as the volume is now, and round trips to \
+         have nothing to do with what is written.",
+    )?;
+
+    if let Some(with) = &found.with_bandwidth {
+        output::heading(&mut out, &format!("Over {}", per_second(with.bytes_per_s)))?;
+        let line = format!(
+            "{:.1} % of it is used on average. At most {} were written and not yet sent.",
+            100.0 * with.utilisation,
+            output::size(with.backlog_bytes)
+        );
+        output::paragraph(&mut out, &line)?;
+        if let Some(seconds) = with.initial_sync_s {
+            let line = format!(
+                "The first synchronisation takes {} while the load goes on.",
+                long(seconds)
+            );
+            output::paragraph(&mut out, &line)?;
+        }
+    }
+    if let Some(log) = &found.with_log {
+        output::heading(
+            &mut out,
+            &format!("With a log of {}", output::size(log.bytes)),
+        )?;
+        let line = match log.needs_bytes_per_s {
+            0.0 => "It does not overflow, though nothing be sent.".to_owned(),
+            rate if rate.is_finite() => format!("It never overflows from {} on.", per_second(rate)),
+            _ => "A single write is larger than it.".to_owned(),
+        };
+        output::paragraph(&mut out, &line)?;
+        if let Some(seconds) = log.outage_s {
+            let line = format!(
+                "The other server may be away for {} at the average load.",
+                long(seconds)
+            );
+            output::paragraph(&mut out, &line)?;
+        }
+        let line = match log.worst_outage_s {
+            Some(seconds) => format!("At the busiest time it was full after {}.", long(seconds)),
+            None => "All that was written while it was watched fits into it.".to_owned(),
+        };
+        output::paragraph(&mut out, &line)?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn sentence(reason: Reason, found: &Assessment) -> String {
+    let mean = output::duration(found.mean_round_trip_ns);
+    let p99 = output::duration(found.round_trip_ns.p99);
+    match reason {
+        Reason::RoundTripAdvised => format!("The average round trip, {mean}, is within the 5 ms that are advised; 99 of 100 are within {p99}."),
+        Reason::RoundTripTooLong => format!("The average round trip, {mean}, is longer than the 5 ms that are advised."),
+        Reason::RoundTripSometimesTooLong => format!("The average round trip, {mean}, is within the 5 ms that are advised; but it hides that one in 100 takes {p99} or longer, and writes wait for each."),
+        Reason::Overload => "More is written than the link carries: it would never be done.".to_owned(),
+        Reason::QueuesTooLong => "One write in 100 waits for longer than 5 ms for others on the link: the bandwidth is too low for the bursts.".to_owned(),
+        Reason::BandwidthUnknown => "Without --bandwidth, waits for the link are not in what is added.".to_owned(),
+        Reason::LogTooSmall => "The log is smaller than what was written and not yet sent at the busiest time.".to_owned(),
+        Reason::ShortWatch => format!("Only {} were watched; busier times may not have been among them.", output::duration(found.watched_ns)),
+    }
+}
+
+fn per_second(bytes: f64) -> String {
+    format!(
+        "{}/s ({:.2} Mbit/s)",
+        output::size(bytes.round() as u64),
+        bytes * 8.0 / 1e6
+    )
+}
+
+/// A time that may be days.
+fn long(seconds: f64) -> String {
+    match seconds {
+        s if s >= 172_800.0 => format!("{:.1} days", s / 86_400.0),
+        s => output::duration((s * 1e9) as i64),
+    }
+}
+
+fn volume(text: &str) -> Result<String, String> {
+    let text = text.trim_end_matches('\\');
+    match text.as_bytes() {
+        [letter, b':'] if letter.is_ascii_alphabetic() => Ok(text.to_owned()),
+        _ => Err("expected a drive letter such as D:".to_owned()),
+    }
+}
+
+fn time(text: &str) -> Result<i64, String> {
+    (nanoseconds(text, Plain::Milliseconds).filter(|ns| *ns >= 0))
+        .ok_or_else(|| "expected a time such as 2ms or 350us".to_owned())
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let plain = text.trim_end_matches("iB").trim_end_matches('B');
+    cache::bytes(plain).ok_or_else(|| "expected bytes, such as 8G or 512M".to_owned())
+}
+
+/// Bits per second with decimal units (`10Gbit`), or bytes per second.
+fn rate(text: &str) -> Result<f64, String> {
+    let what = || "expected a rate such as 10Gbit, 500Mbit or 100M (bytes)".to_owned();
+    let plain = text.trim_end_matches("/s");
+    let rate = match plain.strip_suffix("bit") {
+        Some(bits) => {
+            let units = [('K', 1e3), ('k', 1e3), ('M', 1e6), ('G', 1e9)];
+            let (number, factor) = (units.iter())
+                .find_map(|(unit, factor)| Some((bits.strip_suffix(*unit)?, *factor)))
+                .unwrap_or((bits, 1.0));
+            number.trim().parse::<f64>().map_err(|_| what())? * factor / 8.0
+        }
+        None => size(plain).map_err(|_| what())? as f64,
+    };
+    match rate.is_finite() && rate > 0.0 {
+        true => Ok(rate),
+        false => Err(what()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_bits_or_bytes() {
+        assert_eq!(rate("10Gbit"), Ok(1.25e9));
+        assert_eq!(rate("8bit/s"), Ok(1.0));
+        assert_eq!(rate("100MB/s"), Ok(104_857_600.0));
+        assert_eq!(rate("1000"), Ok(1_000.0));
+        for odd in ["", "bit", "-1Gbit", "0", "fast", "NaNbit"] {
+            assert!(rate(odd).is_err(), "{odd}");
+        }
+    }
+
+    /// Lines as ping of Windows and of Linux prints them.
+    #[test]
+    fn round_trips_are_times_or_lines_of_ping() {
+        for (line, ns) in [
+            ("1.5", Some(1_500_000)),
+            ("350us", Some(350_000)),
+            (
+                "Reply from 10.0.0.7: bytes=32 time=12ms TTL=64",
+                Some(12_000_000),
+            ),
+            (
+                "Reply from 10.0.0.7: bytes=32 time<1ms TTL=64",
+                Some(1_000_000),
+            ),
+            (
+                "64 bytes from 10.0.0.7: icmp_seq=1 ttl=64 time=0.412 ms",
+                Some(412_000),
+            ),
+            ("Request timed out.", None),
+            ("-1", None),
+        ] {
+            assert_eq!(round_trip(line), ns, "{line}");
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! `laglab record`: what it writes, prints and refuses, and a recording with programs that stand in
+//! for Windows'.
+
+mod program;
+
+use std::fs;
+
+use program::{json, laglab, text};
+
+fn error_of(args: &[&str], code: i32) -> String {
+    let output = laglab(args);
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn each_investigation_is_listed_with_its_theories() {
+    let listed = text(&["record", "--list"]);
+    let names: Vec<&str> = listed
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "long-wait",
+            "dpc",
+            "rank",
+            "cpu",
+            "timer",
+            "network",
+            "dscp",
+            "disk",
+            "resume",
+            "boot",
+            "full"
+        ]
+    );
+    let dpc = &json(&["record", "--list", "--json"])[1];
+    assert_eq!(dpc["investigation"], "dpc");
+    let judged = dpc["judged"].as_array().unwrap();
+    assert!(judged.contains(&"long-interrupts".into()), "{dpc}");
+    let open = dpc["not_recorded"].as_array().unwrap();
+    assert!(open.contains(&"packet-marking".into()), "{dpc}");
+}
+
+#[test]
+fn a_kit_is_written_and_its_profile_is_fine() {
+    let folder = tempfile::tempdir().unwrap();
+    let kit = folder.path().join("kit");
+    let kit = kit.to_str().unwrap();
+    let args = [
+        "record", "--for", "dpc", "--memory", "256", "--cpus", "64", "--nodes", "2",
+    ];
+    let said = text(&[&args[..], &["-o", kit]].concat());
+    assert!(said.contains("64 processors, 256 GiB"), "{said}");
+    assert!(!said.contains("assumed"), "{said}");
+    let mut files: Vec<String> = fs::read_dir(kit)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    files.sort();
+    assert_eq!(
+        files,
+        [
+            "README.md",
+            "laglab-dpc.wprp",
+            "record-xperf.cmd",
+            "record.cmd",
+            "record.ps1"
+        ]
+    );
+    let profile = format!("{kit}/laglab-dpc.wprp");
+    let checked = text(&["record", "check", &profile]);
+    assert!(
+        checked.ends_with("fine for every release of WPR\n"),
+        "{checked}"
+    );
+    let batch = fs::read_to_string(format!("{kit}/record.cmd")).unwrap();
+    assert!(batch.contains("/node 1"));
+    let of_node_0 = [&args[..], &["--node", "0", "-o", kit]].concat();
+    text(&of_node_0);
+    let batch = fs::read_to_string(format!("{kit}/record.cmd")).unwrap();
+    assert!(batch.contains("/node 0"));
+    let none = error_of(&[&args[..], &["--node", "2", "-o", kit]].concat(), 2);
+    assert!(none.contains("no NUMA node 2"), "{none}");
+}
+
+#[test]
+fn commands_are_printed_anywhere_and_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let kit = folder.path().join("kit");
+    let kit = kit.to_str().unwrap();
+    let printed = text(&["record", "--for", "rank", "--dry-run", "-o", kit]);
+    for piece in [
+        "laglab-rank.wprp!laglab-rank -filemode -recordtempto",
+        "wpr.exe -marker now",
+        "wpr.exe -boottrace -addboot",
+        "reg.exe export",
+        "xperf.exe -start \"NT Kernel Logger\" -on PROC_THREAD+LOADER+CSWITCH+DISPATCHER+PRIORITY",
+    ] {
+        assert!(printed.contains(piece), "{piece}: {printed}");
+    }
+    assert!(!folder.path().join("kit").exists());
+    let circular = json(&[
+        "record",
+        "--for",
+        "rank",
+        "--dry-run",
+        "--circular",
+        "--json",
+    ]);
+    let start = circular["wpr"][0]["command"].as_str().unwrap();
+    assert!(start.ends_with("!laglab-rank"), "{start}");
+}
+
+#[test]
+fn what_is_wrong_with_a_profile_is_said_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bad.wprp");
+    let path = path.to_str().unwrap();
+    let kit = folder.path().join("kit");
+    text(&["record", "--for", "cpu", "-o", kit.to_str().unwrap()]);
+    let good = fs::read_to_string(kit.join("laglab-cpu.wprp")).unwrap();
+    fs::write(
+        path,
+        good.replace("Value=\"CSwitch\"", "Value=\"CSwitsch\""),
+    )
+    .unwrap();
+    let output = laglab(&["record", "check", path]);
+    assert_eq!(output.status.code(), Some(1));
+    let line = good
+        .lines()
+        .position(|line| line.contains("\"CSwitch\""))
+        .unwrap()
+        + 1;
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        said.contains(&format!(
+            "bad.wprp:{line}:18: wrong: there is no keyword `CSwitsch`; `CSwitch` is meant?"
+        )),
+        "{said}"
+    );
+    let output = laglab(&["record", "check", path, "--json"]);
+    let checked: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(checked[0]["remarks"][0]["gravity"], "wrong");
+    assert_eq!(checked[0]["remarks"][0]["line"], line);
+    fs::write(path, "<a>").unwrap();
+    let said = error_of(&["record", "check", path], 2);
+    assert!(said.contains("is not XML"), "{said}");
+}
+
+#[test]
+fn what_is_not_asked_properly_is_refused() {
+    let said = error_of(&["record", "--for", "lag"], 2);
+    assert!(said.contains("expected one of long-wait, dpc"), "{said}");
+    error_of(&["record"], 2);
+    error_of(&["record", "--for", "cpu", "--run", "--dry-run"], 2);
+    if !cfg!(windows) {
+        let said = error_of(&["record", "input"], 2);
+        assert!(said.contains("on Windows only"), "{said}");
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().to_str().unwrap();
+        let said = error_of(&["record", "--for", "cpu", "--run", "-o", folder], 2);
+        assert!(said.contains("--dry-run"), "{said}");
+    }
+}
+
+/// The whole of `--run`, with scripts in the place of Windows' programs: wpr.exe saves a simulated
+/// trace.
+#[cfg(unix)]
+#[test]
+fn a_recording_is_driven_kept_with_its_surroundings_and_explained() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let below = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    text(&[
+        "simulate",
+        "frozen",
+        "--profile",
+        "long-wait",
+        "-o",
+        &below("simulated.etl"),
+    ]);
+    let script = |name: &str, body: &str| {
+        let path = below(name);
+        fs::write(
+            &path,
+            format!("#!/bin/sh\necho {name} \"$@\" >> {}\n{body}", below("log")),
+        )
+        .unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    let save = format!(
+        "if [ \"$1\" = -stop ]; then cp {} \"$2\"; fi\n",
+        below("simulated.etl")
+    );
+    script("wpr.exe", &save);
+    script("reg.exe", "");
+    let path = format!(
+        "{}:{}",
+        folder.path().display(),
+        std::env::var("PATH").unwrap()
+    );
+    let kit = below("kit");
+    let args = [
+        "record",
+        "--for",
+        "long-wait",
+        "--run",
+        "--seconds",
+        "1",
+        "--note",
+        "again",
+        "-o",
+        &kit,
+    ];
+    let output = program::laglab_with(&[("PATH", &path)], &args);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    assert!(said.contains("Calculator.exe"), "{said}");
+    let log = fs::read_to_string(below("log")).unwrap();
+    let lines: Vec<&str> = log.lines().collect();
+    let trace = format!("{kit}/laglab-long-wait-1.etl");
+    assert_eq!(
+        lines[..2],
+        [
+            format!(
+                "wpr.exe -start {kit}/laglab-long-wait.wprp!laglab-long-wait -filemode -recordtempto {kit}/temp"
+            ),
+            format!("wpr.exe -stop {trace} again"),
+        ]
+    );
+    assert!(
+        lines[2]
+            .starts_with(r"reg.exe export HKLM\SYSTEM\CurrentControlSet\Control\PriorityControl")
+    );
+    let notes = fs::read_to_string(format!("{trace}.notes.txt")).unwrap();
+    assert!(notes.starts_with("again\n"), "{notes}");
+    // Modules of the simulation have symbols, which the trace names.
+    let symbols = fs::read_to_string(format!("{trace}.symbols.tsv")).unwrap();
+    assert!(symbols.contains("ntoskrnl.exe\tnt"), "{symbols}");
+    // A start that fails ends it.
+    script("wpr.exe", "exit 5\n");
+    let output = program::laglab_with(&[("PATH", &path)], &args);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("elevated"));
+}

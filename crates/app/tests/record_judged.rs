@@ -1,0 +1,111 @@
+//! What the table of needs promises, by simulation: of a trace that holds what a capture records,
+//! each theory is judged, or says *not recorded*, exactly as the table says. This is asked of every
+//! kit, and of everything without one kind of events after the other.
+
+mod program;
+mod simulated;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use record::{Capture, Investigation, Kind, RecordedBy, needs};
+use simulated::{list, text};
+
+/// A machine on which each theory has something to be judged by.
+const EVERYTHING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/record/everything.toml");
+
+/// Simulates it with these options and gives what each theory says, by its id.
+fn judged(folder: &Path, options: &[&str]) -> BTreeMap<String, bool> {
+    let trace = folder.join("trace.etl");
+    let trace = trace.to_str().unwrap();
+    let args = [&["simulate", EVERYTHING, "-o", trace], options].concat();
+    let output = program::laglab(&args);
+    assert!(output.status.success(), "{args:?}: {output:?}");
+    let report = program::json(&["explain", trace, "--no-cache", "--json"]);
+    let theories = list(&report["explanation"], "theories").iter();
+    theories
+        .map(|verdict| {
+            let is_judged = verdict["judgement"] != "not_recorded";
+            assert_eq!(verdict["record"].is_null(), is_judged, "{verdict}");
+            (text(&verdict["theory"]), is_judged)
+        })
+        .collect()
+}
+
+/// What the table says of a capture.
+fn promised(capture: &Capture) -> BTreeMap<String, bool> {
+    let all = needs::THEORIES.iter();
+    all.map(|needs| (needs.theory.to_owned(), capture.satisfies(needs)))
+        .collect()
+}
+
+#[test]
+fn every_kit_lets_judge_what_its_table_says() {
+    let folder = tempfile::tempdir().unwrap();
+    for investigation in Investigation::ALL {
+        let kit = folder.path().join(investigation.name());
+        let kit = kit.to_str().unwrap();
+        program::text(&["record", "--for", investigation.name(), "-o", kit]);
+        let profile = format!("{kit}/laglab-{}.wprp", investigation.name());
+        let said = judged(folder.path(), &["--profile", &profile]);
+        assert_eq!(
+            said,
+            promised(&investigation.capture()),
+            "{investigation:?}"
+        );
+        for theory in investigation.theories() {
+            assert!(said[*theory], "{investigation:?}: {theory}");
+        }
+    }
+}
+
+#[test]
+fn without_a_kind_just_those_are_open_that_need_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let full = Investigation::Full.capture();
+    // Not of what the simulated trace always has or never needs: its groups of processors.
+    let kinds = full.kinds().filter(|kind| *kind != Kind::CpuConfig);
+    for kind in kinds {
+        let less = full.without(kind);
+        let profile = folder.path().join("less.wprp");
+        std::fs::write(&profile, profile_of(&less)).unwrap();
+        let said = judged(folder.path(), &["--profile", profile.to_str().unwrap()]);
+        assert_eq!(said, promised(&less), "without {kind:?}");
+    }
+}
+
+/// A profile that records what a capture does, written by hand and not by a kit.
+fn profile_of(capture: &Capture) -> String {
+    let (mut keywords, mut stacks, mut providers, mut ids) =
+        (String::new(), String::new(), String::new(), String::new());
+    for kind in capture.kinds() {
+        match kind.recorded_by() {
+            RecordedBy::Kernel(keyword) => {
+                keywords += &format!("<Keyword Value=\"{}\"/>", keyword.wpr());
+            }
+            RecordedBy::Stack(stack) => {
+                stacks += &format!("<Stack Value=\"{}\"/>", stack.wpr());
+            }
+            RecordedBy::Provider(provider, mask) => {
+                let guid = provider.guid();
+                let mask = if mask == 0 { u64::MAX } else { mask };
+                providers += &format!(
+                    "<EventProvider Id=\"P-{guid}\" Name=\"{guid}\"><Keywords><Keyword \
+                     Value=\"{mask:#x}\"/></Keywords></EventProvider>"
+                );
+                ids += &format!("<EventProviderId Value=\"P-{guid}\"/>");
+            }
+        }
+    }
+    format!(
+        "<WindowsPerformanceRecorder Version=\"1.0\" Author=\"a\"><Profiles><SystemCollector Id=\"S\" \
+         Name=\"NT Kernel Logger\"><BufferSize Value=\"64\"/><Buffers Value=\"64\"/></SystemCollector>\
+         <EventCollector Id=\"E\" Name=\"e\"><BufferSize Value=\"64\"/><Buffers Value=\"64\"/>\
+         </EventCollector><SystemProvider Id=\"SP\"><Keywords>{keywords}</Keywords><Stacks>{stacks}\
+         </Stacks></SystemProvider>{providers}<Profile Id=\"L.Verbose.File\" Name=\"L\" \
+         Description=\"d\" LoggingMode=\"File\" DetailLevel=\"Verbose\"><Collectors>\
+         <SystemCollectorId Value=\"S\"><SystemProviderId Value=\"SP\"/></SystemCollectorId>\
+         <EventCollectorId Value=\"E\"><EventProviders>{ids}</EventProviders></EventCollectorId>\
+         </Collectors></Profile></Profiles></WindowsPerformanceRecorder>"
+    )
+}

@@ -1,0 +1,232 @@
+//! `laglab tune audit`, `plan`, `apply` and `diff`: what they print and write, and how they end.
+
+mod program;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use serde_json::Value;
+
+/// A machine's export: one setting under a misspelt key, one that does nothing, one as by default.
+const EXPORT: &str = "Windows Registry Editor Version 5.00\r\n\
+    \r\n\
+    [HKEY_LOCAL_MACHINE\\SOFTWARE\\Microsoft\\WindowsNT\\CurrentVersion\\Multimedia\\SystemProfile]\r\n\
+    \"NetworkThrottlingIndex\"=dword:ffffffff\r\n\
+    \r\n\
+    [HKEY_LOCAL_MACHINE\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion\\Multimedia\\SystemProfile]\r\n\
+    \"SystemResponsiveness\"=dword:00000000\r\n\
+    \r\n\
+    [HKEY_LOCAL_MACHINE\\SYSTEM\\CurrentControlSet\\Control\\PriorityControl]\r\n\
+    \"Win32PrioritySeparation\"=dword:00000002\r\n";
+
+/// An empty folder of the test's own.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("tune-{name}"));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn file(folder: &Path, name: &str, text: &str) -> String {
+    let path = folder.join(name);
+    fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn code(output: &Output) -> Option<i32> {
+    output.status.code()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn an_audit_says_what_is_wrong_and_fails_the_machine_only_for_that() {
+    let folder = folder("audit");
+    let export = file(&folder, "export.reg", EXPORT);
+    let page = folder.join("audit.html");
+    let machine = ["--build", "22631", "--edition", "pro"];
+    let mut args = vec![
+        "tune",
+        "audit",
+        &export,
+        "--json",
+        "--html",
+        page.to_str().unwrap(),
+    ];
+    args.extend(machine);
+    let output = program::laglab(&args);
+    assert_eq!(code(&output), Some(1), "{}", stderr(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["failing"], 1);
+    let findings = report["findings"].as_array().unwrap();
+    assert_eq!(findings[0]["name"], "NetworkThrottlingIndex");
+    assert_eq!(findings[0]["remarks"][0]["kind"], "misspelt");
+    assert!(
+        findings[0]["origin"]
+            .as_str()
+            .unwrap()
+            .ends_with("export.reg:4")
+    );
+    let of = |name: &str| {
+        findings
+            .iter()
+            .find(|finding| finding["name"] == name)
+            .unwrap()
+    };
+    assert_eq!(
+        of("SystemResponsiveness")["remarks"][0]["kind"],
+        "no-effect"
+    );
+    assert_eq!(of("Win32PrioritySeparation")["differs"], false);
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("NetworkThrottlingIndex") && !page.contains("<script"));
+
+    let right = file(
+        &folder,
+        "right.reg",
+        &EXPORT.replace("WindowsNT", "Windows NT"),
+    );
+    let mut args = vec!["tune", "audit", &right];
+    args.extend(machine);
+    let text = program::text(&args);
+    assert!(text.contains("does nothing here"), "{text}");
+}
+
+#[test]
+fn what_is_no_input_is_an_error_that_says_what_it_is() {
+    let folder = folder("refusals");
+    let wrong = file(&folder, "export.reg", "Dear diary");
+    let output = program::laglab(&["tune", "audit", &wrong]);
+    assert_eq!(code(&output), Some(2));
+    let said = stderr(&output);
+    assert!(said.contains("by its name it is a .reg export"), "{said}");
+    let bomb = file(
+        &folder,
+        "a.PolicyRules",
+        "<!DOCTYPE a [<!ENTITY b \"c\">]><PolicyRules>&b;</PolicyRules>",
+    );
+    assert_eq!(code(&program::laglab(&["tune", "audit", &bomb])), Some(2));
+    if !cfg!(windows) {
+        let output = program::laglab(&["tune", "audit", "--live"]);
+        assert_eq!(code(&output), Some(2));
+    }
+}
+
+#[test]
+fn a_plan_has_its_undo_and_refuses_to_lower_protection_silently() {
+    let folder = folder("plan");
+    let export = file(&folder, "export.reg", EXPORT);
+    let plan = folder.join("plan");
+    let plan = plan.to_str().unwrap();
+    let change = "SystemResponsiveness=10";
+    let args = ["tune", "plan", change, "--from", &export, "-o", plan];
+    program::text(&args);
+    let undo = fs::read(Path::new(plan).join("undo.reg")).unwrap();
+    let units: Vec<u16> = (undo.as_chunks::<2>().0.iter())
+        .map(|unit| u16::from_le_bytes(*unit))
+        .collect();
+    let undo = String::from_utf16(&units).unwrap();
+    assert!(
+        undo.contains("\"SystemResponsiveness\"=dword:00000000"),
+        "{undo}"
+    );
+    assert_eq!(
+        code(&program::laglab(&args)),
+        Some(2),
+        "a plan is never overwritten"
+    );
+
+    let bfe = "Windows Registry Editor Version 5.00\r\n\
+        [HKLM\\SYSTEM\\CurrentControlSet\\Services\\BFE]\r\n\"Start\"=dword:2\r\n";
+    let bfe = file(&folder, "bfe.reg", bfe);
+    let other = folder.join("other");
+    let args = [
+        "tune",
+        "plan",
+        "bfe=4",
+        "--from",
+        &bfe,
+        "-o",
+        other.to_str().unwrap(),
+    ];
+    let output = program::laglab(&args);
+    assert_eq!(code(&output), Some(2));
+    assert!(
+        stderr(&output).contains("--accept-risk bfe"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(!other.exists());
+    program::text(&[&args[..], &["--accept-risk", "bfe"]].concat());
+}
+
+#[test]
+fn a_diff_compares_what_is_in_effect() {
+    let folder = folder("diff");
+    let a = file(&folder, "a.reg", EXPORT);
+    let same = EXPORT.replace("Separation\"=dword:00000002", "Separation\"=dword:00000026");
+    let b = file(&folder, "b.reg", &same);
+    let c = file(&folder, "c.reg", &same.replace("00000026", "00000018"));
+    let diff = |b: &str| {
+        let args = [
+            "tune",
+            "diff",
+            &a,
+            b,
+            "--build",
+            "22631",
+            "--edition",
+            "pro",
+            "--json",
+        ];
+        program::laglab(&args)
+    };
+    let output = diff(&c);
+    assert_eq!(code(&output), Some(1));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["settings"][0]["name"], "Win32PrioritySeparation");
+    assert_eq!(report["settings"][0]["differs"], true);
+    assert_eq!(code(&diff(&a)), Some(0));
+    // On a client both numbers stand for the same quanta.
+    assert_eq!(code(&diff(&b)), Some(0));
+}
+
+/// Under Wine as on Windows: makes a change, says so, and brings back what was there.
+#[test]
+#[cfg(windows)]
+fn a_plan_is_applied_with_a_backup_and_undone() {
+    let folder = folder("apply");
+    let plan = folder.join("plan");
+    let plan = plan.to_str().unwrap();
+    // A user's own setting, so that nothing of the machine is touched.
+    program::text(&[
+        "tune",
+        "plan",
+        "RawMouseThrottleDuration=10",
+        "--live",
+        "-o",
+        plan,
+    ]);
+    let now = || {
+        let output = std::process::Command::new("reg")
+            .args([
+                "query",
+                "HKCU\\Control Panel\\Mouse",
+                "/v",
+                "RawMouseThrottleDuration",
+            ])
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stdout).contains("0xa")
+    };
+    assert!(program::text(&["tune", "apply", plan]).contains("Nothing was written"));
+    assert!(!now());
+    program::text(&["tune", "apply", plan, "--apply"]);
+    assert!(now());
+    assert!(Path::new(plan).join("backup-1.reg").exists());
+    program::text(&["tune", "apply", plan, "--undo", "--apply"]);
+    assert!(!now());
+}

@@ -1,0 +1,68 @@
+//! Which waits of ready threads are looked at.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashSet;
+use tables::CpuRunsView;
+
+use super::Complete;
+use crate::Case;
+
+/// Waits that are looked at: those of what is asked for, or of all threads.
+pub(crate) struct Wanted<'c> {
+    threads: FxHashSet<u32>,
+    /// Rows of `processes`.
+    processes: FxHashSet<u32>,
+    is_of_all: bool,
+    during: Option<Range<i64>>,
+    /// Of all threads, only waits while all CPUs are recorded: others may be none.
+    complete: &'c Complete,
+}
+
+impl<'c> Wanted<'c> {
+    pub(crate) fn new(case: &Case<'_>, complete: &'c Complete) -> Wanted<'c> {
+        let asked = &case.asked;
+        Wanted {
+            threads: asked.threads.iter().copied().collect(),
+            processes: case.rows_of_asked_processes().collect(),
+            is_of_all: asked.threads.is_empty() && asked.processes.is_empty(),
+            during: asked.during.clone(),
+            complete,
+        }
+    }
+
+    /// Whether the wait before a run, which lasted for so long, is one of them.
+    pub(super) fn is(&self, runs: &CpuRunsView<'_>, row: usize, ready_ns: i64) -> bool {
+        let (thread_id, start_ns) = (runs.thread_id[row], runs.start_ns[row]);
+        let since_ns = start_ns.saturating_sub(ready_ns);
+        let is_within = |during: &Range<i64>| start_ns > during.start && since_ns < during.end;
+        thread_id != 0
+            && self.during.as_ref().is_none_or(is_within)
+            && (self.is_of_all && self.complete.holds(since_ns, start_ns)
+                || self.threads.contains(&thread_id)
+                || (runs.process_row.get(row)).is_some_and(|row| self.processes.contains(&row)))
+    }
+
+    /// What a row of `cpu_runs` must be for the wait of a thread of this process before it to be one
+    /// of them, in SQL.
+    pub(crate) fn condition(&self, process_row: Option<u32>, process_id: Option<u32>) -> String {
+        let mut condition = match (process_row, process_id) {
+            (Some(row), _) => format!("process_row = {row}"),
+            (None, Some(id)) => format!("process_row IS NULL AND process_id = {id}"),
+            (None, None) => "process_row IS NULL AND process_id IS NULL".to_owned(),
+        };
+        condition += " AND thread_id <> 0";
+        if let Some(Range { start, end }) = &self.during {
+            condition += &format!(" AND start_ns > {start} AND start_ns - ready_ns < {end}");
+        }
+        if self.is_of_all {
+            condition += &self.complete.condition("start_ns - ready_ns", "start_ns");
+        } else if !process_row.is_some_and(|row| self.processes.contains(&row)) {
+            let mut threads: Vec<u32> = self.threads.iter().copied().collect();
+            threads.sort_unstable();
+            let threads: Vec<String> = threads.iter().map(u32::to_string).collect();
+            condition += &format!(" AND thread_id IN ({})", threads.join(", "));
+        }
+        condition
+    }
+}

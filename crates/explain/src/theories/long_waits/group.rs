@@ -1,0 +1,284 @@
+//! Waits that are told as one: those of a process, and of processes that waited for the same reason.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use super::held::{self, Most, WhoRan};
+use super::holders::Holders;
+use super::weigh::{Cause, Facts};
+use super::{Argued, INTERRUPTS_THOUGHT_NS, NOTICED_NS, URGENT_FROM};
+use crate::ranges::union;
+use crate::survey::{NoticedWaits, Wanted};
+use crate::{Case, Column, Evidence, Severity, Unit};
+
+/// Sleeps of the machine that are taken off the time of waits, at most.
+const SLEEPS: usize = 64;
+/// Processes shown of those that waited for the same reason.
+const SHOWN: usize = 20;
+
+/// Waits of a process, and of others for the same reason.
+pub(super) struct Group<'c> {
+    /// Those of the process that are weighed, the worst first.
+    pub(super) argued: Vec<Argued>,
+    /// All of the process that people notice, if each of them is certain.
+    pub(super) noticed: Option<&'c NoticedWaits>,
+    /// Time that the process lost.
+    pub(super) lost_ns: i64,
+    pub(super) severity: Severity,
+    /// While it waited as in the worst of them.
+    pub(super) who_ran: WhoRan,
+    /// Processes that lost less for the same reason.
+    pub(super) others: Vec<Group<'c>>,
+}
+
+/// Groups waits that are weighed, the worst first: what matters most comes first.
+pub(super) fn grouped<'c>(
+    case: &'c Case<'_>,
+    facts: &Facts,
+    argued: Vec<Argued>,
+    holders: &Holders,
+) -> Vec<Group<'c>> {
+    let mut of_processes: Vec<Vec<Argued>> = Vec::new();
+    for one in argued {
+        // Those not over have their own rows.
+        let same = |group: &&mut Vec<Argued>| {
+            let (a, b) = (&group[0].waiter, &one.waiter);
+            a.process_row == b.process_row
+                && a.process_id == b.process_id
+                && a.wait.is_some()
+                && b.wait.is_some()
+        };
+        match of_processes.iter_mut().find(same) {
+            Some(group) => group.push(one),
+            None => of_processes.push(vec![one]),
+        }
+    }
+    let mut groups: Vec<Group<'c>> = of_processes
+        .into_iter()
+        .map(|argued| Group::of(case, noticed(case, facts, &argued), argued, holders))
+        .collect();
+    groups.sort_by_key(|group| Reverse((group.severity, group.lost_ns)));
+    let mut told: Vec<Group<'c>> = Vec::new();
+    for group in groups {
+        match told.iter_mut().find(|first| first.is_like(&group)) {
+            Some(first) => first.others.push(group),
+            None => told.push(group),
+        }
+    }
+    told
+}
+
+/// All waits of the process that people notice. Where some may be none, only those count that are
+/// weighed.
+fn noticed<'c>(case: &'c Case<'_>, facts: &Facts, argued: &[Argued]) -> Option<&'c NoticedWaits> {
+    let waiter = &argued[0].waiter;
+    let mut all = case.survey.noticed_waits.iter();
+    let found = all.find(|noticed| {
+        noticed.process_row == waiter.process_row
+            && (waiter.process_row.is_some() || noticed.process_id == waiter.process_id)
+    });
+    found.filter(|noticed| waiter.wait.is_some() && noticed.waits > 0 && !facts.waits_may_be_none())
+}
+
+impl<'c> Group<'c> {
+    /// These waits of a process and no others.
+    pub(super) fn of_these(case: &Case<'_>, argued: Vec<Argued>, holders: &Holders) -> Group<'c> {
+        Group::of(case, None, argued, holders)
+    }
+
+    fn of(
+        case: &Case<'_>,
+        noticed: Option<&'c NoticedWaits>,
+        argued: Vec<Argued>,
+        holders: &Holders,
+    ) -> Group<'c> {
+        let worst = &argued[0];
+        let lost_ns = match noticed {
+            Some(noticed) => noticed.waited_ns() - slept_ns(case, noticed),
+            None => lost_in_these(&argued).min(case.survey.span_ns()),
+        };
+        let is_urgent = worst.waiter.priority().is_none_or(|p| p >= URGENT_FROM);
+        // Its program went on: it shared its CPUs among its own threads.
+        let is_among_its_own = worst.weighed.is_among_its_own;
+        let severity = match lost_ns {
+            _ if is_among_its_own => Severity::Information,
+            INTERRUPTS_THOUGHT_NS.. if is_urgent => Severity::Problem,
+            INTERRUPTS_THOUGHT_NS.. => Severity::Warning,
+            NOTICED_NS.. if is_urgent => Severity::Warning,
+            _ => Severity::Information,
+        };
+        let alike = argued.iter().filter(|one| {
+            one.weighed.cause == worst.weighed.cause
+                && one.waiter.limited_to == worst.waiter.limited_to
+        });
+        let stretches = union(alike.map(|one| one.waiter.range.clone()).collect());
+        let who_ran = held::by_process(case, Some(&worst.waiter), &stretches, holders);
+        Group {
+            noticed,
+            lost_ns,
+            severity,
+            who_ran,
+            others: Vec::new(),
+            argued,
+        }
+    }
+
+    /// The wait that cost most.
+    pub(super) fn worst(&self) -> &Argued {
+        &self.argued[0]
+    }
+
+    pub(super) fn cause(&self) -> Option<Cause> {
+        self.worst().weighed.cause
+    }
+
+    /// How many of the waits weighed had another cause than the worst.
+    pub(super) fn otherwise_caused(&self) -> usize {
+        let causes = self.argued.iter().map(|one| one.weighed.cause);
+        causes.filter(|cause| *cause != self.cause()).count()
+    }
+
+    /// Whether others waited for the same reason: the same processes had the CPUs, or nothing tells
+    /// that they waited at all.
+    fn is_like(&self, other: &Group<'_>) -> bool {
+        let are_over = [self, other].map(|group| group.worst().waiter.wait.is_some());
+        let who = |group: &Group<'_>| {
+            let most = group.most_of_others();
+            most.map(|most| (most.process_row, most.process_id))
+        };
+        are_over == [true, true]
+            && self.cause() == other.cause()
+            && match self.cause() {
+                Some(Cause::HigherPriority | Cause::EqualPriority) => {
+                    who(self).is_some() && who(self) == who(other)
+                }
+                Some(Cause::Interrupts | Cause::LostEvents | Cause::Suspended) => true,
+                _ => false,
+            }
+    }
+
+    /// Who had most of the CPUs meanwhile, if that was not the process itself.
+    pub(super) fn most_of_others(&self) -> Option<&Most> {
+        let waiter = &self.worst().waiter;
+        let is_other = |most: &&Most| {
+            (most.process_row, most.process_id) != (waiter.process_row, waiter.process_id)
+        };
+        self.who_ran.most.as_ref().filter(is_other)
+    }
+
+    /// How many waits there were, and how long, process by process.
+    pub(super) fn evidence(&self, case: &Case<'_>) -> Option<Evidence> {
+        let mut all: Vec<(&NoticedWaits, i64)> = std::iter::once(self)
+            .chain(&self.others)
+            .filter_map(|group| group.noticed)
+            .map(|noticed| (noticed, slept_ns(case, noticed)))
+            .collect();
+        if all.is_empty() {
+            return None;
+        }
+        all.sort_by_key(|(noticed, _)| {
+            (
+                Reverse(noticed.waited_ns()),
+                noticed.process_row.map_or(u64::MAX, u64::from),
+                noticed.process_id.map_or(u64::MAX, u64::from),
+            )
+        });
+        let columns = [
+            Column::new("process", "process", Unit::None),
+            Column::new("waits", "waits", Unit::Count),
+            Column::new("longest_wait_ns", "longest", Unit::Duration),
+            Column::new(
+                "in_all_ns",
+                "in all, those at one time once",
+                Unit::Duration,
+            ),
+            Column::new("slept_ns", "of it the machine slept", Unit::Duration),
+        ];
+        let title = format!("All waits of {} or longer", crate::duration(NOTICED_NS));
+        let noticed: Vec<&NoticedWaits> = all.iter().map(|(noticed, _)| *noticed).collect();
+        let mut evidence = Evidence::new(title, query(case, &noticed), &columns);
+        for (noticed, slept_ns) in all.into_iter().take(SHOWN) {
+            evidence = evidence.row([
+                case.process_label(noticed.process_row).map(Into::into),
+                Some(noticed.waits.into()),
+                Some(noticed.longest_ns.into()),
+                Some(noticed.waited_ns().into()),
+                Some(slept_ns.into()),
+            ]);
+        }
+        Some(evidence)
+    }
+}
+
+/// When the machine slept while a thread of the process waited.
+fn sleeps<'n>(
+    case: &'n Case<'_>,
+    noticed: &'n NoticedWaits,
+) -> impl Iterator<Item = &'n Range<i64>> {
+    let silences = case.survey.silences.ranges.iter();
+    silences.take(SLEEPS).filter(|silence| {
+        let mut ranges = noticed.ranges.iter();
+        ranges.any(|range| range.start <= silence.start && silence.end <= range.end)
+    })
+}
+
+fn slept_ns(case: &Case<'_>, noticed: &NoticedWaits) -> i64 {
+    let lengths = sleeps(case, noticed).map(|sleep| sleep.end - sleep.start);
+    lengths.sum()
+}
+
+/// The same sums in SQL. No event is logged while the machine sleeps: a wait has all of it, or none.
+fn query(case: &Case<'_>, all: &[&NoticedWaits]) -> String {
+    let wanted = Wanted::new(case, &case.survey.complete);
+    let conditions: Vec<String> = all
+        .iter()
+        .map(|noticed| {
+            let condition = wanted.condition(noticed.process_row, noticed.process_id);
+            format!("({condition})")
+        })
+        .collect();
+    let mut slept: Vec<&Range<i64>> = all.iter().flat_map(|n| sleeps(case, n)).collect();
+    slept.sort_unstable_by_key(|sleep| sleep.start);
+    slept.dedup();
+    let slept: Vec<String> = slept
+        .iter()
+        .map(|Range { start, end }| {
+            format!(
+                "max(CASE WHEN from_ns <= {start} AND to_ns >= {end} THEN {} ELSE 0 END)",
+                end - start
+            )
+        })
+        .collect();
+    let slept = match slept.is_empty() {
+        true => "0".to_owned(),
+        false => slept.join(" + "),
+    };
+    format!(
+        "WITH waits AS (SELECT process_row, process_id, start_ns - ready_ns AS from_ns, start_ns AS \
+         to_ns FROM cpu_runs WHERE ready_ns >= {NOTICED_NS} AND NOT ran_unseen AND ({})), in_order \
+         AS (SELECT *, max(to_ns) OVER (PARTITION BY process_row, process_id ORDER BY from_ns, to_ns \
+         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached_ns FROM waits) SELECT \
+         process(process_row) AS process, count(*) AS waits, max(to_ns - from_ns) AS longest_wait_ns, \
+         sum(greatest(0, to_ns - greatest(from_ns, coalesce(reached_ns, from_ns)))) AS in_all_ns, \
+         {slept} AS slept_ns FROM in_order GROUP BY process_row, process_id ORDER BY in_all_ns DESC, \
+         process_row, process_id LIMIT {SHOWN}",
+        conditions.join(" OR ")
+    )
+}
+
+/// Time on the clock during which at least one of the waits cost something.
+fn lost_in_these(argued: &[Argued]) -> i64 {
+    let mut lost: Vec<(Range<i64>, i64)> = argued
+        .iter()
+        .map(|one| (one.waiter.range.clone(), one.lost_ns()))
+        .filter(|(_, lost)| *lost > 0)
+        .collect();
+    lost.sort_by_key(|(range, _)| range.start);
+    let (mut reached, mut sum) = (i64::MIN, 0);
+    for (range, lost_ns) in lost {
+        let new = range.end.saturating_sub(range.start.max(reached)).max(0);
+        sum += new.min(lost_ns);
+        reached = reached.max(range.end);
+    }
+    sum
+}

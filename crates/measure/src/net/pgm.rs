@@ -1,0 +1,253 @@
+//! PGM as a transport: what is lost on its way is sent again (RFC 3208).
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use ::pgm::wire::Tsi;
+use ::pgm::{
+    Encapsulation, Event, Received as Heard, ReceiverConfig, Socket, SocketConfig, SocketError,
+    SourceConfig,
+};
+use socket2::SockRef;
+
+use super::buffers::grant;
+use super::udp::{WAIT, busy_poll, no_route};
+use super::{Interface, NetError, Place, Received, Repairs, Transport, UdpGrants, UdpOptions};
+
+/// How long who serves requests may take to notice that it shall end.
+const NOTICE: Duration = Duration::from_millis(20);
+
+/// An end of PGM: a source of a session, and a receiver of the other end's.
+///
+/// The group is sent to at the port after the one that is named, and repairs are asked for at the
+/// port after that one, so that UDP can be used in the same group at the same time.
+pub struct Pgm {
+    speaks: Arc<Mutex<Socket>>,
+    hears: Arc<Mutex<Socket>>,
+    /// Its own session, which it may hear, too.
+    session: Tsi,
+    /// Dropped with the last handle of this end.
+    _service: Arc<Service>,
+}
+
+impl fmt::Debug for Pgm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pgm")
+    }
+}
+
+impl Pgm {
+    /// Opens an end, and says what was granted of what was asked. Two ends on one machine need
+    /// different addresses.
+    ///
+    /// # Errors
+    /// When the place is no group, there is no such interface or way to it, or the system refuses.
+    pub fn open(place: &Place, options: &UdpOptions) -> Result<(Pgm, UdpGrants), NetError> {
+        let Place::Group { group, interface } = place else {
+            return Err(NetError::NoGroup);
+        };
+        let own = match interface {
+            Some(interface) => interface.address(group.ip())?,
+            None => routed_from(*group)?,
+        };
+        let config = config(*group, own)?;
+        let session = Tsi::random();
+        let source = SourceConfig::new(session, own, config.group);
+        let receiver = ReceiverConfig::new(own, config.group);
+        let speaks = Socket::open(&config, Some(source), None)?;
+        let hears = Socket::open(&config, None, Some(receiver))?;
+        let grants = ask(&speaks, &hears, options)?;
+        let service = Arc::new(Service::default());
+        let waiter = speaks.waiter()?;
+        let speaks = Arc::new(Mutex::new(speaks));
+        service.begin(Arc::clone(&speaks), waiter)?;
+        let pgm = Pgm {
+            speaks,
+            hears: Arc::new(Mutex::new(hears)),
+            session,
+            _service: service,
+        };
+        Ok((pgm, grants))
+    }
+}
+
+/// Where an end with this address sends and listens.
+pub(super) fn config(group: SocketAddr, own: IpAddr) -> Result<SocketConfig, NetError> {
+    let mut ports = (1..=2).map(|more| group.port().checked_add(more));
+    let (Some(Some(multicast)), Some(Some(unicast))) = (ports.next(), ports.next()) else {
+        return Err(NetError::PortTooHigh(group.port()));
+    };
+    Ok(SocketConfig {
+        encapsulation: Encapsulation::Udp { unicast, multicast },
+        // Over the loopback the other end is on this machine.
+        loopback: own.is_loopback(),
+        ..SocketConfig::new(::pgm::Interface::find(&own.to_string())?, group.ip())
+    })
+}
+
+impl Transport for Pgm {
+    fn send(&mut self, packet: &[u8], _: Option<SocketAddr>) -> io::Result<()> {
+        match lock(&self.speaks).send(packet) {
+            Ok(_) => Ok(()),
+            Err(SocketError::NotYet { .. }) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(error) => Err(io::Error::other(error)),
+        }
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        let mut hears = lock(&self.hears);
+        let started = Instant::now();
+        loop {
+            let wait = match hears.recv().map_err(io::Error::other)? {
+                Heard::Event(Event::Message {
+                    source, payload, ..
+                }) if source != self.session => {
+                    let len = payload.len().min(buffer.len());
+                    buffer[..len].copy_from_slice(&payload[..len]);
+                    return Ok(Some(Received {
+                        len,
+                        from: None,
+                        class: None,
+                    }));
+                }
+                // What it said itself is no news, and what is lost for good is a packet that never comes, as with any transport.
+                Heard::Event(_) => continue,
+                Heard::TimerPending(wait) => wait,
+                Heard::WouldBlock | Heard::End => WAIT,
+            };
+            let Some(rest) = WAIT.checked_sub(started.elapsed()) else {
+                return Ok(None);
+            };
+            hears.wait(Some(wait.min(rest))).map_err(io::Error::other)?;
+        }
+    }
+
+    fn another(&self) -> io::Result<Box<dyn Transport>> {
+        Ok(Box::new(Pgm {
+            speaks: Arc::clone(&self.speaks),
+            hears: Arc::clone(&self.hears),
+            session: self.session,
+            _service: Arc::clone(&self._service),
+        }))
+    }
+
+    fn repairs(&self) -> Option<Repairs> {
+        let sent = lock(&self.speaks).source_statistics().unwrap_or_default();
+        let hears = lock(&self.hears);
+        let heard: Vec<_> = hears
+            .sources()
+            .filter_map(|source| hears.statistics(source))
+            .collect();
+        Some(Repairs {
+            requests_heard: sent.naks,
+            sent: sent.repairs,
+            requests_sent: heard.iter().map(|of| of.naks).sum(),
+            received: heard.iter().map(|of| of.repairs).sum(),
+            lost: heard.iter().map(|of| of.lost).sum(),
+        })
+    }
+}
+
+/// Nothing panics while it has one of these, and if it did, a socket could still be used.
+fn lock(socket: &Mutex<Socket>) -> MutexGuard<'_, Socket> {
+    socket.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A thread that serves requests for repair and announces the session, whatever the end does.
+#[derive(Debug, Default)]
+struct Service {
+    has_ended: Arc<AtomicBool>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Service {
+    fn begin(&self, speaks: Arc<Mutex<Socket>>, waiter: ::pgm::Waiter) -> Result<(), NetError> {
+        let has_ended = Arc::clone(&self.has_ended);
+        let serving = thread::Builder::new().spawn(move || {
+            while !has_ended.load(Ordering::Relaxed) {
+                // What the system refuses to send is a loss, and asked for again.
+                let wait = match lock(&speaks).recv() {
+                    Ok(Heard::TimerPending(wait)) => wait.min(NOTICE),
+                    _ => NOTICE,
+                };
+                if waiter.wait(Some(wait)).is_err() {
+                    return;
+                }
+            }
+        });
+        let serving = serving.map_err(NetError::while_doing("starting a thread"))?;
+        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(serving);
+        Ok(())
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.has_ended.store(true, Ordering::Relaxed);
+        let thread = self
+            .thread
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(thread) = thread.take() {
+            // It does not panic.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Asks for what the options say, of both sockets.
+fn ask(speaks: &Socket, hears: &Socket, options: &UdpOptions) -> Result<UdpGrants, NetError> {
+    let mut grants = UdpGrants::default();
+    // Of several sockets the last is said: of all the same was asked, so the same is granted.
+    for socket in speaks.sockets().chain(hears.sockets()) {
+        let socket = SockRef::from(socket);
+        grants.buffers = grant(&socket, options.buffer_bytes)
+            .map_err(NetError::while_doing("asking for buffers"))?;
+    }
+    let refused = |why: &str| Err(io::Error::new(io::ErrorKind::Unsupported, why.to_owned()));
+    if let Some(dscp) = options.dscp {
+        grants.enter(
+            format!("DSCP {dscp}"),
+            refused("PGM's packets are not marked"),
+        );
+    }
+    if let Some(time) = options.busy_poll {
+        let mut sockets = hears.sockets();
+        let outcome = sockets.try_for_each(|socket| busy_poll(&SockRef::from(socket), time));
+        grants.enter(format!("busy polling for {time:?}"), outcome);
+    }
+    if let Some(time) = options.spin {
+        let outcome = refused("PGM sleeps for a packet at once");
+        grants.enter(format!("spinning for at most {time:?}"), outcome);
+    }
+    Ok(grants)
+}
+
+/// The own address by which packets reach a group, as routing has it.
+fn routed_from(group: SocketAddr) -> Result<IpAddr, NetError> {
+    let any: IpAddr = match group {
+        SocketAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
+    };
+    UdpSocket::bind((any, 0))
+        .and_then(|socket| {
+            socket.connect(group)?;
+            Ok(socket.local_addr()?.ip())
+        })
+        .map_err(|error| no_route(error, group))
+}
+
+impl Interface {
+    /// Its first address of a group's family.
+    fn address(&self, group: IpAddr) -> Result<IpAddr, NetError> {
+        match group {
+            IpAddr::V4(_) => self.ipv4().map(IpAddr::V4),
+            IpAddr::V6(_) => self.ipv6().map(IpAddr::V6),
+        }
+    }
+}

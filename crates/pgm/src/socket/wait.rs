@@ -1,0 +1,56 @@
+//! Waiting until packets can be received.
+
+use std::{net::UdpSocket, time::Duration};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::{SocketError, error::Doing};
+
+/// The most sockets of a member.
+pub(super) const MOST: usize = 2;
+
+/// Waits for the packets of a [`Socket`](crate::Socket) on another thread than the one that has it.
+#[derive(Debug)]
+pub struct Waiter(pub(super) Vec<UdpSocket>);
+
+impl Waiter {
+    /// Waits until a packet can be received, or at most so long.
+    ///
+    /// # Errors
+    /// When the system refuses to wait.
+    pub fn wait(&self, most: Option<Duration>) -> Result<(), SocketError> {
+        let sockets = self.0.iter();
+        wait(sockets, most, false).map(|_| ())
+    }
+}
+
+/// Waits until a packet can be received, or sent where that is wanted, or at most so long; says which
+/// sockets can then be read.
+pub(super) fn wait<'a>(
+    sockets: impl Iterator<Item = &'a UdpSocket>,
+    most: Option<Duration>,
+    to_send: bool,
+) -> Result<[bool; MOST], SocketError> {
+    let wanted = if to_send {
+        PollFlags::IN | PollFlags::OUT
+    } else {
+        PollFlags::IN
+    };
+    let mut watched: Vec<PollFd<'_>> = sockets.map(|socket| PollFd::new(socket, wanted)).collect();
+    let most = most.map(|most| Timespec {
+        tv_sec: most.as_secs().min(86_400) as _,
+        tv_nsec: most.subsec_nanos() as _,
+    });
+    match poll(&mut watched, most.as_ref()) {
+        Err(error) if error != rustix::io::Errno::INTR => {
+            return Err(std::io::Error::from(error)).doing(|| "wait for packets".to_owned());
+        }
+        _ => {}
+    }
+    let mut readable = [false; MOST];
+    for (readable, socket) in readable.iter_mut().zip(&watched) {
+        // Errors are read like packets.
+        *readable = !socket.revents().is_empty();
+    }
+    Ok(readable)
+}

@@ -1,0 +1,24 @@
+//! The PowerShell script that records with WPR. It runs on Windows PowerShell 5.1, which is part of
+//! Windows 10, and on PowerShell 7.
+
+use super::Kit;
+use super::commands::SETTINGS;
+
+/// The script, with `@NAME@` and such to be filled in.
+const TEMPLATE: &str = include_str!("record.ps1");
+
+pub(super) fn write(kit: &Kit) -> String {
+    let settings: Vec<String> = SETTINGS
+        .iter()
+        .map(|(label, key)| format!("    '{label}' = '{key}'"))
+        .collect();
+    let node = kit.node.map_or("$null".to_owned(), |node| node.to_string());
+    let packets = if kit.has_packets() { "$true" } else { "$false" };
+    TEMPLATE
+        .replace("@QUESTION@", kit.investigation.question())
+        .replace("@NAME@", &kit.name())
+        .replace("@PROFILE@", &kit.profile_file())
+        .replace("@NODE@", &node)
+        .replace("@PACKETS@", packets)
+        .replace("@SETTINGS@", &settings.join("\n"))
+}

@@ -1,0 +1,399 @@
+//! The checker of profiles: what is right passes, each rule that is broken is found at its place, and
+//! what is no profile is refused.
+
+use record::wprp::{Gravity, MOST_REMARKS, Remark, check, select, text};
+use record::{Enabled, Kind, Provider};
+
+/// A profile after the examples of the documentation, in the classic subset.
+const GOOD: &str = r#"<?xml version="1.0" encoding="utf-8"?>
+<WindowsPerformanceRecorder Version="1.0" Author="somebody" Comments="an example">
+  <Profiles>
+    <SystemCollector Id="Kernel" Name="NT Kernel Logger">
+      <BufferSize Value="1024"/>
+      <Buffers Value="3" PercentageOfTotalMemory="true"/>
+      <StackCaching BucketCount="256" CacheSize="3072"/>
+    </SystemCollector>
+    <EventCollector Id="Events" Name="Event Collector">
+      <BufferSize Value="256"/>
+      <Buffers Value="128"/>
+    </EventCollector>
+    <SystemProvider Id="Base">
+      <Keywords><Keyword Value="ProcessThread"/><Keyword Value="Loader"/></Keywords>
+      <PoolTags><PoolTag Value="a*"/></PoolTags>
+    </SystemProvider>
+    <SystemProvider Id="Switches" Base="Base">
+      <Keywords Operation="Add"><Keyword Value="CSwitch"/><CustomKeyword Value="0x20000200"/></Keywords>
+      <Stacks><Stack Value="CSwitch"/><Stack Value="ImageLoad"/></Stacks>
+    </SystemProvider>
+    <EventProvider Id="Freezes" Name="22FB2CD6-0E7B-422B-A0C7-2FAD1FD0E716" Level="5">
+      <Keywords><Keyword Value="0x10"/><Keyword Value="0x200"/></Keywords>
+      <CaptureStateOnStart><Keyword Value="0x10"/></CaptureStateOnStart>
+    </EventProvider>
+    <Profile Id="Lag.Verbose.File" Name="Lag" Description="d" LoggingMode="File" DetailLevel="Verbose">
+      <Collectors>
+        <SystemCollectorId Value="Kernel"><SystemProviderId Value="Switches"/></SystemCollectorId>
+        <EventCollectorId Value="Events"><EventProviders><EventProviderId Value="Freezes"/></EventProviders></EventCollectorId>
+      </Collectors>
+    </Profile>
+    <Profile Id="Lag.Verbose.Memory" Name="Lag" Description="d" Base="Lag.Verbose.File" LoggingMode="Memory" DetailLevel="Verbose"/>
+  </Profiles>
+  <TraceMergeProperties>
+    <TraceMergeProperty Id="Merge" Name="Merge">
+      <DeletePreMergedTraceFiles Value="true"/>
+      <CustomEvents><CustomEvent Value="ImageId"/><CustomEvent Value="BuildInfo"/></CustomEvents>
+    </TraceMergeProperty>
+  </TraceMergeProperties>
+</WindowsPerformanceRecorder>
+"#;
+
+/// What is said of the good profile after a piece of it is replaced.
+#[track_caller]
+fn after(piece: &str, replacement: &str) -> Vec<Remark> {
+    assert!(GOOD.contains(piece), "{piece}");
+    check(&GOOD.replacen(piece, replacement, 1)).unwrap()
+}
+
+/// The only remark after a piece is replaced, which must be where the piece that is marked was.
+#[track_caller]
+fn only(piece: &str, replacement: &str, at: &str, gravity: Gravity, says: &str) {
+    let remarks = after(piece, replacement);
+    let changed = GOOD.replacen(piece, replacement, 1);
+    let offset = changed.find(at).unwrap();
+    let line = changed[..offset].matches('\n').count() + 1;
+    let column = offset - changed[..offset].rfind('\n').map_or(0, |n| n + 1) + 1;
+    let [remark] = remarks.as_slice() else {
+        panic!("{remarks:#?}");
+    };
+    assert_eq!(
+        (remark.line as usize, remark.column as usize, remark.gravity),
+        (line, column, gravity),
+        "{remark}"
+    );
+    assert!(remark.what.contains(says), "{remark}");
+}
+
+#[test]
+fn a_profile_of_the_classic_subset_passes() {
+    assert_eq!(check(GOOD).unwrap(), []);
+}
+
+#[test]
+fn elements_have_their_place_and_number() {
+    use Gravity::Wrong;
+    only(
+        "<BufferSize Value=\"1024\"/>\n      <Buffers Value=\"3\" PercentageOfTotalMemory=\"true\"/>",
+        "<Buffers Value=\"3\"/><BufferSize Value=\"1024\"/>",
+        "<BufferSize Value=\"1024\"",
+        Wrong,
+        "before `Buffers`",
+    );
+    only(
+        "<BufferSize Value=\"256\"/>",
+        "<BufferSize Value=\"256\"/><BufferSize Value=\"512\"/>",
+        "<BufferSize Value=\"512\"/>",
+        Wrong,
+        "one `BufferSize` only",
+    );
+    only(
+        "<PoolTags>",
+        "<Pooltag/><PoolTags>",
+        "<Pooltag/>",
+        Wrong,
+        "`PoolTags` is meant?",
+    );
+    only(
+        "<PoolTag Value=\"a*\"/>",
+        "<PoolTag Value=\"a\"/><PoolTag Value=\"b\"/><PoolTag Value=\"c\"/><PoolTag Value=\"d\"/><PoolTag \
+         Value=\"e\"/>",
+        "<PoolTag Value=\"e\"/>",
+        Wrong,
+        "at most 4",
+    );
+    only(
+        "<Profiles>",
+        "<Profiles>text",
+        "text",
+        Wrong,
+        "holds no text",
+    );
+    let empty = "<WindowsPerformanceRecorder Version=\"1\" Author=\"a\"/>";
+    assert!(
+        check(empty).unwrap()[0]
+            .what
+            .contains("lacks its `Profiles`")
+    );
+    assert!(check("<Profile/>").unwrap()[0].what.contains("outermost"));
+}
+
+#[test]
+fn attributes_are_what_they_must_be() {
+    use Gravity::{Newer, Wrong};
+    only(
+        " Version=\"1.0\"",
+        " Version=\"one\"",
+        "Version=\"one\"",
+        Wrong,
+        "a number",
+    );
+    only(
+        " Author=\"somebody\"",
+        "",
+        "<WindowsPerformanceRecorder",
+        Newer,
+        "Author",
+    );
+    only(
+        "LoggingMode=\"Memory\"",
+        "LoggingMode=\"Memory\" Detaillevel=\"Light\"",
+        "Detaillevel=\"Light\"",
+        Wrong,
+        "`DetailLevel` is meant?",
+    );
+    only(
+        "Level=\"5\"",
+        "Level=\"256\"",
+        "Level=\"256\"",
+        Wrong,
+        "0 to 255",
+    );
+    only(
+        "PercentageOfTotalMemory=\"true\"",
+        "PercentageOfTotalMemory=\"yes\"",
+        "PercentageOfTotalMemory=\"yes\"",
+        Wrong,
+        "`true` or `false`",
+    );
+    only(
+        "<Keyword Value=\"0x10\"/>",
+        "<Keyword Value=\"0x10000000000000000\"/>",
+        "Value=\"0x10000000000000000\"",
+        Wrong,
+        "64 bits",
+    );
+    only(
+        "0x20000200",
+        "0x123456789",
+        "Value=\"0x123456789\"",
+        Wrong,
+        "1 to 8 digits",
+    );
+}
+
+#[test]
+fn ids_are_unique() {
+    let remarks = after(
+        "<SystemProvider Id=\"Base\">",
+        "<SystemProvider Id=\"Kernel\">",
+    );
+    let said: Vec<&str> = remarks.iter().map(|remark| remark.what.as_str()).collect();
+    assert_eq!(
+        said[0],
+        "the id `Kernel` is taken already, by a `SystemCollector`"
+    );
+    // What was derived from the other name is derived from nothing now.
+    assert!(
+        said[1].contains("no `SystemProvider` of id `Base`"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn references_lead_somewhere() {
+    use Gravity::{Advice, Wrong};
+    only(
+        "<SystemProviderId Value=\"Switches\"/>",
+        "<SystemProviderId Value=\"Swiches\"/>",
+        "Value=\"Swiches\"",
+        Wrong,
+        "no `SystemProvider` of id `Swiches`",
+    );
+    only(
+        "Base=\"Lag.Verbose.File\"",
+        "Base=\"Other.Verbose.File\"",
+        "Base=\"Other.Verbose.File\"",
+        Advice,
+        "has to be started with the one",
+    );
+    only(
+        "<SystemProvider Id=\"Base\">",
+        "<SystemProvider Id=\"Base\" Base=\"Base\">",
+        "Base=\"Base\"",
+        Wrong,
+        "in turn",
+    );
+}
+
+#[test]
+fn names_are_known_newer_or_wrong() {
+    use Gravity::{Newer, Wrong};
+    only(
+        "<Keyword Value=\"Loader\"/>",
+        "<Keyword Value=\"Loader\"/><Keyword Value=\"DiskIOInitialization\"/>",
+        "Value=\"DiskIOInitialization\"",
+        Wrong,
+        "`DiskIOInit` is meant?",
+    );
+    only(
+        "<Keyword Value=\"Loader\"/>",
+        "<Keyword Value=\"Loader\"/><Keyword Value=\"WDFDPC\"/>",
+        "Value=\"WDFDPC\"",
+        Newer,
+        "newer WPR only",
+    );
+    only(
+        "<Stack Value=\"CSwitch\"/>",
+        "<Stack Value=\"CSwitch\"/><Stack Value=\"Profile\"/>",
+        "Value=\"Profile\"",
+        Wrong,
+        "no stack `Profile`",
+    );
+    only(
+        "<CustomEvent Value=\"BuildInfo\"/>",
+        "<CustomEvent Value=\"BuildInformation\"/>",
+        "Value=\"BuildInformation\"",
+        Wrong,
+        "`BuildInfo` is meant?",
+    );
+    only(
+        "Name=\"NT Kernel Logger\"",
+        "Name=\"My Kernel Logger\"",
+        "Name=\"My Kernel Logger\"",
+        Newer,
+        "NT Kernel Logger",
+    );
+    only(
+        "<DeletePreMergedTraceFiles Value=\"true\"/>",
+        "<DeletePreMergedTraceFiles Value=\"true\"/><FileCompression Value=\"true\"/>",
+        "<FileCompression",
+        Newer,
+        "newer WPR only",
+    );
+}
+
+#[test]
+fn stacks_need_their_keyword() {
+    // A custom keyword may be any, so it must be gone for that to be known.
+    let without_custom = GOOD.replace("<CustomKeyword Value=\"0x20000200\"/>", "");
+    let ready = without_custom.replace(
+        "<Stack Value=\"CSwitch\"/>",
+        "<Stack Value=\"CSwitch\"/><Stack Value=\"ReadyThread\"/>",
+    );
+    let remarks = check(&ready).unwrap();
+    assert_eq!(remarks.len(), 1, "{remarks:#?}");
+    assert_eq!(remarks[0].gravity, Gravity::Wrong);
+    assert!(remarks[0].what.contains("need the keyword `ReadyThread`"));
+    // The keyword of ImageLoad is the base's.
+    assert_eq!(check(&without_custom).unwrap(), []);
+    let removed = without_custom.replace("Operation=\"Add\"", "Operation=\"Set\"");
+    assert!(
+        check(&removed).unwrap()[0]
+            .what
+            .contains("need the keyword `Loader`")
+    );
+}
+
+#[test]
+fn profiles_are_called_by_their_parts_and_come_in_pairs() {
+    use Gravity::{Advice, Wrong};
+    let renamed = after("Id=\"Lag.Verbose.Memory\"", "Id=\"LagMemory\"");
+    assert_eq!(renamed.len(), 1);
+    assert_eq!(renamed[0].gravity, Wrong);
+    assert!(renamed[0].what.contains("`Lag.Verbose.Memory`"));
+    let alone = after(
+        "<Profile Id=\"Lag.Verbose.Memory\" Name=\"Lag\" Description=\"d\" Base=\"Lag.Verbose.File\" \
+         LoggingMode=\"Memory\" DetailLevel=\"Verbose\"/>",
+        "",
+    );
+    assert_eq!(alone.len(), 1);
+    assert_eq!(alone[0].gravity, Advice);
+    assert!(alone[0].what.contains("logging mode Memory"));
+    let lost = after("<CustomEvent Value=\"ImageId\"/>", "");
+    assert!(lost[0].what.contains("symbols"));
+}
+
+#[test]
+fn a_selection_follows_what_is_inherited() {
+    let selected = select(GOOD, Some("Lag")).unwrap();
+    let kinds: Vec<Kind> = selected.capture.kinds().collect();
+    let expected = [
+        Kind::Processes,
+        Kind::Images,
+        Kind::ContextSwitches,
+        Kind::SwitchStacks,
+        Kind::Freezes,
+    ];
+    assert_eq!(kinds, expected);
+    assert_eq!(selected.unused, ["stacks of ImageLoad"]);
+    let freezes = Enabled {
+        provider: Provider::KernelProcess,
+        keywords: 0x210,
+    };
+    assert_eq!(selected.capture.providers(), [freezes]);
+    // The form for memory has what its base has.
+    let in_memory = select(GOOD, Some("Lag.Verbose.Memory")).unwrap();
+    assert_eq!(in_memory.capture, selected.capture);
+    assert!(
+        select(GOOD, Some("Leg"))
+            .unwrap_err()
+            .to_string()
+            .contains("it has Lag")
+    );
+}
+
+#[test]
+fn what_is_hostile_is_refused() {
+    let entities = "<!DOCTYPE a [<!ENTITY b \"b\"><!ENTITY c \"&b;&b;\">]><a>&c;</a>";
+    assert!(check(entities).unwrap_err().to_string().contains("DTD"));
+    let deep = "<a>".repeat(100_000);
+    assert!(check(&deep).unwrap_err().to_string().contains("deeper"));
+    let wide = format!("<a>{}</a>", "<b/>".repeat(150_000));
+    check(&wide).unwrap_err();
+    let long = " ".repeat(2 << 20);
+    check(&long).unwrap_err();
+    text(long.as_bytes()).unwrap_err();
+    let noise = format!(
+        "<WindowsPerformanceRecorder>{}</WindowsPerformanceRecorder>",
+        "<b/>".repeat(20_000)
+    );
+    assert_eq!(check(&noise).unwrap().len(), MOST_REMARKS);
+}
+
+#[test]
+fn any_piece_of_a_profile_can_be_anything() {
+    let mut rng = testdata::Rng(1601);
+    for _ in 0..3_000 {
+        let mut bytes = GOOD.as_bytes().to_vec();
+        for _ in 0..1 + rng.below(4) {
+            let at = rng.below(bytes.len());
+            match rng.below(3) {
+                0 => bytes[at] = rng.bits() as u8,
+                1 => bytes.truncate(at.max(1)),
+                _ => {
+                    let (from, length) = (rng.below(bytes.len()), rng.below(200));
+                    let piece: Vec<u8> = bytes.iter().skip(from).take(length).copied().collect();
+                    bytes.splice(at..at, piece);
+                }
+            }
+        }
+        if let Ok(text) = text(&bytes) {
+            let _ = check(&text);
+            let _ = select(&text, None);
+        }
+    }
+}
+
+#[test]
+fn text_is_utf_8_or_utf_16() {
+    let utf16 = |unit: fn(u16) -> [u8; 2], mark: [u8; 2]| {
+        let units = GOOD.encode_utf16().flat_map(unit);
+        mark.into_iter().chain(units).collect::<Vec<u8>>()
+    };
+    assert_eq!(text(&utf16(u16::to_le_bytes, [0xFF, 0xFE])).unwrap(), GOOD);
+    assert_eq!(text(&utf16(u16::to_be_bytes, [0xFE, 0xFF])).unwrap(), GOOD);
+    assert_eq!(
+        text(&[b"\xEF\xBB\xBF", GOOD.as_bytes()].concat()).unwrap(),
+        GOOD
+    );
+    text(&[0xFF, 0xFE, b'a']).unwrap_err();
+    text(&[0xC3, 0x28]).unwrap_err();
+}

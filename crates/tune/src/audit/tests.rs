@@ -1,0 +1,157 @@
+use super::*;
+use crate::inputs::read;
+use crate::machine::Edition;
+
+const PRO: Machine = Machine {
+    name: None,
+    build: Some(22631),
+    edition: Some(Edition::Pro),
+};
+
+fn on(build: u32) -> Machine {
+    Machine {
+        build: Some(build),
+        ..PRO
+    }
+}
+
+/// The audit of a `.reg` with these lines.
+fn of_reg(lines: &str, machine: &Machine) -> Audit {
+    let text = format!("Windows Registry Editor Version 5.00\r\n{lines}\r\n");
+    audit(&read("a.reg", text.as_bytes()).unwrap(), machine)
+}
+
+/// The kinds of the remarks about a setting's value.
+fn kinds(audit: &Audit, id: &str) -> Vec<Kind> {
+    let findings = audit
+        .findings
+        .iter()
+        .filter(|finding| finding.setting.id == id);
+    findings
+        .flat_map(|finding| finding.remarks.iter().map(|remark| remark.kind))
+        .collect()
+}
+
+const PROFILE: &str =
+    r"[HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\Windows NT\CurrentVersion\Multimedia\SystemProfile]";
+
+#[test]
+fn what_stands_for_the_default_does_not_differ() {
+    let priority = "[HKEY_LOCAL_MACHINE\\SYSTEM\\CurrentControlSet\\Control\\PriorityControl]\r\n";
+    let at = |number: &str| {
+        let lines = format!("{priority}\"Win32PrioritySeparation\"=dword:{number}");
+        of_reg(&lines, &PRO).findings.remove(0).differs
+    };
+    assert_eq!(at("00000002"), Some(false));
+    assert_eq!(at("00000018"), Some(true));
+    // Short and variable quanta, three times as long for the foreground: the default of clients.
+    assert_eq!(at("00000026"), Some(false));
+    // Bits above the sixth are not read.
+    assert_eq!(at("ffffff02"), Some(false));
+}
+
+#[test]
+fn a_value_under_the_misspelt_key_fails_and_one_that_windows_rounds_does_not() {
+    let misspelt = PROFILE.replace("Windows NT", "WindowsNT");
+    let lines = format!("{misspelt}\r\n\"NetworkThrottlingIndex\"=dword:ffffffff");
+    let misspelt = of_reg(&lines, &PRO);
+    assert_eq!(kinds(&misspelt, "netthrottling"), [Kind::Misspelt]);
+    assert!(misspelt.findings[0].fails());
+
+    let lines = format!("{PROFILE}\r\n\"SystemResponsiveness\"=dword:0");
+    let zero = of_reg(&lines, &PRO);
+    assert!(kinds(&zero, "mmcss_responsiveness").contains(&Kind::NoEffect));
+    assert!(!zero.findings[0].fails());
+}
+
+#[test]
+fn a_name_that_is_nearly_right_is_found_but_names_that_differ_in_digits_are_others() {
+    let lines = format!("{PROFILE}\r\n\"NetworkThrotlingIndex\"=dword:1");
+    let audit = of_reg(&lines, &PRO);
+    assert_eq!(kinds(&audit, "netthrottling"), [Kind::PerhapsMisspelt]);
+    assert!(!audit.findings[0].fails());
+    let adapter = r"[HKLM\SYSTEM\CurrentControlSet\Control\Class\{4d36e972-e325-11ce-bfc1-08002be10318}\0001]";
+    let audit = of_reg(&format!("{adapter}\r\n\"*LsoV1IPv4\"=\"1\""), &PRO);
+    assert_eq!((audit.findings.len(), audit.others), (0, 1));
+}
+
+#[test]
+fn a_number_where_a_policy_wants_text_is_of_the_wrong_type() {
+    let policy = r"[HKLM\SOFTWARE\Policies\Microsoft\Windows\QoS\Game]";
+    let audit = of_reg(&format!("{policy}\r\n\"DSCP Value\"=dword:2e"), &PRO);
+    assert_eq!(kinds(&audit, "qos_dscp"), [Kind::WrongType]);
+    assert!(audit.findings[0].fails());
+    let audit = of_reg(&format!("{policy}\r\n\"DSCP Value\"=\"46\""), &PRO);
+    assert!(!kinds(&audit, "qos_dscp").contains(&Kind::WrongType));
+}
+
+#[test]
+fn what_this_build_ignores_does_nothing() {
+    let kernel = r"[HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\kernel]";
+    let lines = format!("{kernel}\r\n\"GlobalTimerResolutionRequests\"=dword:1");
+    assert!(kinds(&of_reg(&lines, &on(19045)), "globaltimer").contains(&Kind::NoEffect));
+    assert!(!kinds(&of_reg(&lines, &on(22631)), "globaltimer").contains(&Kind::NoEffect));
+}
+
+#[test]
+fn a_security_control_that_is_lowered_fails_and_what_nobody_documents_never_does() {
+    let lines = "[HKLM\\SYSTEM\\CurrentControlSet\\Services\\BFE]\r\n\"Start\"=dword:4";
+    let bfe = of_reg(lines, &PRO);
+    assert!(kinds(&bfe, "bfe").contains(&Kind::Unprotected));
+    assert!(bfe.findings[0].fails());
+    let lines = "[HKLM\\SYSTEM\\CurrentControlSet\\Control\\KernelVelocity]\r\n\
+                 \"DisableFGBoostDecay\"=\"x\"";
+    let audit = of_reg(lines, &PRO);
+    assert_eq!(kinds(&audit, "kernelvelocity_fgboost"), [Kind::WrongType]);
+    assert!(!audit.findings[0].fails());
+}
+
+#[test]
+fn the_legacy_value_of_timestamps_contradicts_what_is_in_effect() {
+    let reg = "Windows Registry Editor Version 5.00\r\n\
+        [HKLM\\SYSTEM\\CurrentControlSet\\Services\\Tcpip\\Parameters]\r\n\"Tcp1323Opts\"=dword:2\r\n";
+    let netsh = "Receive-Side Scaling State : enabled\nReceive Window Auto-Tuning Level : normal\n\
+        ECN Capability : disabled\nRFC 1323 Timestamps : disabled\n";
+    let inputs = [
+        read("a.reg", reg.as_bytes()).unwrap(),
+        read("tcp.txt", netsh.as_bytes()).unwrap(),
+    ]
+    .concat();
+    let audit = audit(&inputs, &PRO);
+    assert!(kinds(&audit, "tcp1323opts").contains(&Kind::Contradiction));
+}
+
+#[test]
+fn the_last_word_counts_and_a_deleted_key_takes_its_values_with_it() {
+    let reg = |lines: &str| {
+        let text = format!("Windows Registry Editor Version 5.00\r\n{lines}\r\n");
+        text.into_bytes()
+    };
+    let first = reg(&format!("{PROFILE}\r\n\"SystemResponsiveness\"=dword:0"));
+    let second = reg(&format!("{PROFILE}\r\n\"SystemResponsiveness\"=dword:14"));
+    let third = reg(&PROFILE.replace("[HKEY", "[-HKEY"));
+    let mut inputs = read("1.reg", &first).unwrap();
+    inputs.extend(read("2.reg", &second).unwrap());
+    let finding = audit(&inputs, &PRO).findings.remove(0);
+    assert_eq!(finding.value, Some(Datum::Number(20)));
+    assert_eq!(finding.before.len(), 1);
+    inputs.extend(read("3.reg", &third).unwrap());
+    let finding = audit(&inputs, &PRO).findings.remove(0);
+    assert_eq!((finding.found.value, finding.differs), (None, Some(false)));
+}
+
+#[test]
+fn what_is_asked_for_counts_before_what_inputs_tell() {
+    let version = "[HKLM\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion]\r\n\
+                   \"CurrentBuildNumber\"=\"19045\"\r\n\"EditionID\"=\"Core\"";
+    let told = of_reg(version, &Machine::default()).machine;
+    assert_eq!(
+        (told.build, told.edition),
+        (Some(19045), Some(Edition::Home))
+    );
+    let asked = of_reg(version, &PRO).machine;
+    assert_eq!(
+        (asked.build, asked.edition),
+        (Some(22631), Some(Edition::Pro))
+    );
+}

@@ -1,0 +1,183 @@
+//! What is known of settings, as data: `catalogue/*.toml`, a file per group.
+
+mod datum;
+mod default_value;
+mod place_pattern;
+mod rule;
+mod setting;
+mod when;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+pub use datum::Datum;
+pub use default_value::{DefaultRule, DefaultValue};
+pub use place_pattern::PlacePattern;
+pub(crate) use place_pattern::is_open;
+pub use rule::{Rule, Verdict};
+pub use setting::{
+    Allowed, Builds, Confidence, Misspelling, NamedValue, Setting, TakesEffect, Type, WrongType,
+};
+pub use when::{Kind, Scheme, When};
+
+use crate::found::Place;
+
+/// The groups' files, by name.
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        [$(($name, include_str!(concat!("../../../../catalogue/", $name, ".toml")))),*]
+    };
+}
+
+const FILES: [(&str, &str); 18] = files![
+    "scheduler",
+    "timer",
+    "multimedia",
+    "interrupt",
+    "power",
+    "memory",
+    "rss",
+    "nic",
+    "sockets",
+    "tcp",
+    "qos",
+    "smb",
+    "dfs",
+    "storage",
+    "services",
+    "security",
+    "input",
+    "ui",
+];
+
+/// All settings that are known.
+#[derive(Debug)]
+pub struct Catalogue {
+    groups: Vec<Group>,
+    settings: Vec<Setting>,
+    /// The settings by the last part of their places, in lower case.
+    by_name: HashMap<String, Vec<usize>>,
+}
+
+/// A group of settings.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Its name, that of its file.
+    pub name: &'static str,
+    /// Its title.
+    pub title: String,
+    /// What its settings have to do with latency.
+    pub about: String,
+}
+
+/// A group's file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    title: String,
+    about: String,
+    setting: Vec<Setting>,
+}
+
+impl Catalogue {
+    /// The catalogue that ships.
+    pub fn get() -> &'static Catalogue {
+        static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
+            let files = FILES.iter();
+            let parsed = files.map(|(name, text)| {
+                let file = toml::from_str::<File>(text);
+                let file = file.unwrap_or_else(|error| panic!("catalogue/{name}.toml: {error}"));
+                (*name, file)
+            });
+            Catalogue::new(parsed.collect())
+        });
+        &CATALOGUE
+    }
+
+    fn new(files: Vec<(&'static str, File)>) -> Catalogue {
+        let (mut groups, mut settings) = (Vec::new(), Vec::new());
+        for (name, file) in files {
+            groups.push(Group {
+                name,
+                title: file.title,
+                about: file.about,
+            });
+            for mut setting in file.setting {
+                setting.group = name;
+                settings.push(setting);
+            }
+        }
+        let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
+        for (number, setting) in settings.iter().enumerate() {
+            let misspelt = (setting.misspellings.iter()).map(|misspelling| &misspelling.place);
+            for place in setting.places.iter().chain(misspelt) {
+                let numbers = by_name.entry(place.name().to_lowercase()).or_default();
+                if numbers.last() != Some(&number) {
+                    numbers.push(number);
+                }
+            }
+        }
+        Catalogue {
+            groups,
+            settings,
+            by_name,
+        }
+    }
+
+    /// The groups, in the order in which they are told.
+    pub fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    /// All settings, group by group.
+    pub fn settings(&self) -> &[Setting] {
+        &self.settings
+    }
+
+    /// The setting that is kept at this place.
+    pub fn at(&self, place: &Place) -> Option<&Setting> {
+        self.candidates(place)
+            .find(|setting| setting.places.iter().any(|pattern| pattern.is(place)))
+    }
+
+    /// The setting that somebody meant who set something at this place, where it does nothing.
+    pub fn misspelt_at(&self, place: &Place) -> Option<(&Setting, &Misspelling)> {
+        self.candidates(place).find_map(|setting| {
+            let mut misspellings = setting.misspellings.iter();
+            let misspelling = misspellings.find(|misspelling| misspelling.place.is(place))?;
+            Some((setting, misspelling))
+        })
+    }
+
+    fn candidates(&self, place: &Place) -> impl Iterator<Item = &Setting> {
+        let name: &str = match place {
+            Place::Registry { name, .. } => name,
+            Place::Boot { element, .. } => element,
+            Place::Power { setting, .. } => setting.trim_matches(['{', '}']),
+            Place::Answer { property, .. } => property,
+            Place::Kernel { symbol } => symbol,
+        };
+        let numbers = self.by_name.get(&name.to_lowercase());
+        (numbers.into_iter().flatten()).map(move |number| &self.settings[*number])
+    }
+
+    /// The settings that people call so: by id, family, name, alias, or the name of a value or
+    /// symbol. Case does not count. Several, where several are called the same.
+    pub fn named(&self, name: &str) -> Vec<&Setting> {
+        let is_named =
+            |setting: &&Setting| setting.words().any(|word| word.eq_ignore_ascii_case(name));
+        self.settings.iter().filter(is_named).collect()
+    }
+}
+
+impl Setting {
+    /// All that it is called.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        [self.id.as_str(), self.family(), &self.name]
+            .into_iter()
+            .chain(self.aliases.iter().map(String::as_str))
+            .chain(self.places.iter().map(PlacePattern::name))
+    }
+}

@@ -1,0 +1,303 @@
+//! Servers' names in an export, made full.
+
+use serde::Serialize;
+
+use super::export::{Export, ExportError, Target, is_named, parse};
+use super::name::ServerName;
+
+/// How names become others.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// These names become those.
+    pub map: Vec<(ServerName, ServerName)>,
+    /// Other short names get this domain.
+    pub suffix: Option<ServerName>,
+}
+
+impl Names {
+    /// What a name becomes, if anything.
+    ///
+    /// # Errors
+    /// If the rules do not say.
+    fn of(&self, name: &ServerName) -> Result<Option<ServerName>, WhyLeft> {
+        let new = match self.map.iter().find(|(old, _)| old == name) {
+            Some((_, new)) => new.clone(),
+            None if name.is_address() => return Err(WhyLeft::Address),
+            None if name.is_full() => return Ok(None),
+            None => {
+                let suffix = self.suffix.as_ref().ok_or(WhyLeft::NoRule)?;
+                ServerName::new(&format!("{name}.{suffix}")).map_err(|_| WhyLeft::TooLong)?
+            }
+        };
+        Ok(Some(new).filter(|new| new != name))
+    }
+}
+
+/// A name that was rewritten.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// Where, counted from 1.
+    pub line: u32,
+    /// The link.
+    pub link: String,
+    /// What it was.
+    pub from: String,
+    /// What it is.
+    pub to: String,
+}
+
+/// A name that is not full and was left.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Left {
+    /// Where, counted from 1.
+    pub line: u32,
+    /// The link; none of a target of the root.
+    pub link: Option<String>,
+    /// The name.
+    pub server: String,
+    /// Why.
+    pub why: WhyLeft,
+}
+
+/// Why a name was left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WhyLeft {
+    /// It is a namespace server, which is added and removed by commands of its own.
+    NamespaceServer,
+    /// It is an address.
+    Address,
+    /// No rule says what it becomes.
+    NoRule,
+    /// With the suffix it is too long for a name.
+    TooLong,
+    /// Another target of the link leads to that server and folder already.
+    Twice,
+}
+
+/// An export with other names.
+#[derive(Clone, Debug)]
+pub struct Rewritten {
+    /// The file, encoded as the export was.
+    pub bytes: Vec<u8>,
+    /// What was rewritten.
+    pub changes: Vec<Change>,
+    /// What was left although it is not a full name, or doubtful.
+    pub left: Vec<Left>,
+}
+
+/// What was written is not what was meant. A fault of this program: the file must not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RewriteError {
+    /// It cannot be read again.
+    #[error("what was written cannot be read again: {0}")]
+    Read(#[from] ExportError),
+    /// Something else became different.
+    #[error("what was written differs from the export in more than the names that were rewritten")]
+    Different,
+}
+
+/// Rewrites the servers of an export's links by rules, and reads the result again to see that nothing
+/// else became different.
+///
+/// # Errors
+/// If something else did.
+pub fn rewrite(export: &Export, names: &Names) -> Result<Rewritten, RewriteError> {
+    let mut text = String::with_capacity(export.text.len() + export.targets.len() * 32);
+    let (mut changes, mut left) = (Vec::new(), Vec::new());
+    let mut expected = Vec::with_capacity(export.targets.len());
+    let mut end = 0;
+    let mut in_order: Vec<&Target> = export.targets.iter().collect();
+    in_order.sort_by_key(|target| target.range.start);
+    for target in in_order {
+        let new = match (&target.link, ServerName::new(&target.server)) {
+            (Some(link), Ok(server)) => names.of(&server).map(|new| new.map(|new| (link, new))),
+            _ => Err(WhyLeft::NamespaceServer),
+        };
+        text.push_str(&export.text[end..target.range.start]);
+        end = target.range.end;
+        let written = match new {
+            Ok(Some((link, new))) => {
+                changes.push(Change {
+                    line: target.line,
+                    link: link.clone(),
+                    from: target.server.clone(),
+                    to: new.to_string(),
+                });
+                new.to_string()
+            }
+            Ok(None) => target.server.clone(),
+            Err(why) => {
+                left.push(Left::of(target, why));
+                target.server.clone()
+            }
+        };
+        text.push_str(&written);
+        expected.push(written);
+    }
+    text.push_str(&export.text[end..]);
+    let bytes = export.encoding.encode(&text);
+    let again = Export::read(&bytes)?;
+    if !differ_in_servers_only(&export.text, &again.text)? || !has_servers(&again, &expected) {
+        return Err(RewriteError::Different);
+    }
+    left.extend(doubles(&again));
+    Ok(Rewritten {
+        bytes,
+        changes,
+        left,
+    })
+}
+
+impl Left {
+    fn of(target: &Target, why: WhyLeft) -> Self {
+        Left {
+            line: target.line,
+            link: target.link.clone(),
+            server: target.server.clone(),
+            why,
+        }
+    }
+}
+
+/// Whether these are the servers, in the order of the text.
+fn has_servers(export: &Export, expected: &[String]) -> bool {
+    let mut servers: Vec<_> = (export.targets.iter())
+        .map(|target| (target.range.start, target.server.as_str()))
+        .collect();
+    servers.sort_unstable();
+    servers.len() == expected.len()
+        && servers
+            .iter()
+            .zip(expected)
+            .all(|((_, found), expected)| found == expected)
+}
+
+/// Whether two documents are the same tree but for what targets' attributes that name a server say.
+fn differ_in_servers_only(a: &str, b: &str) -> Result<bool, ExportError> {
+    let (a, b) = (parse(a)?, parse(b)?);
+    let mut both = a.descendants().zip(b.descendants());
+    let same = both.all(|(a, b)| {
+        let in_target = is_named(a, "Target");
+        let names_server = |name: &str, value: &str| {
+            in_target && (name.eq_ignore_ascii_case("Server") || value.starts_with(r"\\"))
+        };
+        a.node_type() == b.node_type()
+            && a.tag_name() == b.tag_name()
+            && a.text() == b.text()
+            && a.attributes().len() == b.attributes().len()
+            && a.attributes().zip(b.attributes()).all(|(a, b)| {
+                a.name() == b.name()
+                    && (a.value() == b.value() || names_server(a.name(), a.value()))
+            })
+    });
+    Ok(same && a.descendants().count() == b.descendants().count())
+}
+
+/// Targets of one link that are the same place.
+fn doubles(export: &Export) -> Vec<Left> {
+    let Ok(document) = parse(&export.text) else {
+        return Vec::new();
+    };
+    let links = (document.root_element().children()).filter(|node| is_named(*node, "Link"));
+    let mut targets = (export.targets.iter()).filter(|target| target.link.is_some());
+    let mut doubles = Vec::new();
+    for link in links {
+        let mut places: Vec<Vec<(String, String)>> = Vec::new();
+        for node in (link.children()).filter(|node| is_named(*node, "Target")) {
+            let Some(target) = targets.next() else { break };
+            let mut place: Vec<_> = (node.attributes())
+                .filter(|attribute| !["State", "Priority"].contains(&attribute.name()))
+                .map(|attribute| {
+                    (
+                        attribute.name().to_lowercase(),
+                        attribute.value().to_lowercase(),
+                    )
+                })
+                .collect();
+            place.sort();
+            match places.contains(&place) {
+                true => doubles.push(Left::of(target, WhyLeft::Twice)),
+                false => places.push(place),
+            }
+        }
+    }
+    doubles
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dfsn::export::tests::SAMPLE;
+
+    fn name(text: &str) -> ServerName {
+        ServerName::new(text).unwrap()
+    }
+
+    fn names() -> Names {
+        Names {
+            map: vec![(name("TARGET2"), name("nas.corp.contoso.com"))],
+            suffix: Some(name("child.corp.contoso.com")),
+        }
+    }
+
+    #[test]
+    fn servers_of_links_get_full_names_and_nothing_else_changes() {
+        let rewritten = rewrite(&Export::read(SAMPLE.as_bytes()).unwrap(), &names()).unwrap();
+        let expected = SAMPLE
+            .replace(
+                r#"Server="TARGET1""#,
+                r#"Server="TARGET1.child.corp.contoso.com""#,
+            )
+            .replace("target2", "nas.corp.contoso.com");
+        assert_eq!(String::from_utf8(rewritten.bytes).unwrap(), expected);
+        assert_eq!(rewritten.changes.len(), 2);
+        assert_eq!(rewritten.changes[0].line, 5);
+        let left: Vec<_> = (rewritten.left.iter())
+            .map(|left| (left.line, left.server.as_str(), left.why))
+            .collect();
+        let expected = [
+            (3, "FILE1", WhyLeft::NamespaceServer),
+            (10, "10.0.0.7", WhyLeft::Address),
+        ];
+        assert_eq!(left, expected);
+    }
+
+    #[test]
+    fn names_in_paths_are_rewritten_too() {
+        let text =
+            r#"<Root Name="\\d\n"><Link Name="l"><Target Path="\\TARGET1\TARGET1"/></Link></Root>"#;
+        let rewritten = rewrite(&Export::read(text.as_bytes()).unwrap(), &names()).unwrap();
+        let expected = text.replace(r"\\TARGET1\", r"\\TARGET1.child.corp.contoso.com\");
+        assert_eq!(String::from_utf8(rewritten.bytes).unwrap(), expected);
+    }
+
+    #[test]
+    fn targets_that_become_one_and_names_without_rule_are_told() {
+        let text = SAMPLE
+            .replace("target2", "TARGET1.child.corp.contoso.com")
+            .replace("Software$", "Software");
+        let export = Export::read(text.as_bytes()).unwrap();
+        let left = rewrite(&export, &names()).unwrap().left;
+        assert!(
+            left.iter()
+                .any(|left| left.line == 6 && left.why == WhyLeft::Twice),
+            "{left:?}"
+        );
+        let left = rewrite(&export, &Names::default()).unwrap().left;
+        assert!(
+            left.iter()
+                .any(|left| left.line == 5 && left.why == WhyLeft::NoRule),
+            "{left:?}"
+        );
+    }
+
+    /// What was rewritten is the same when it is rewritten again.
+    #[test]
+    fn full_names_stay() {
+        let first = rewrite(&Export::read(SAMPLE.as_bytes()).unwrap(), &names()).unwrap();
+        let again = rewrite(&Export::read(&first.bytes).unwrap(), &names()).unwrap();
+        assert_eq!(again.bytes, first.bytes);
+        assert_eq!(again.changes, []);
+    }
+}

@@ -1,0 +1,158 @@
+//! Archives and folders that settings come in: baselines as zip or cabinet, and backups of group
+//! policies, which are folders.
+//!
+//! An archive is hostile: names in it are labels, never paths, what a file expands to is measured as
+//! it is read, and archives inside are not opened.
+
+use std::io::{self, Cursor, Read};
+use std::path::{Path, PathBuf};
+
+use super::InputError;
+
+/// How many files an archive or folder may hold.
+const MAX_FILES: usize = 20_000;
+
+/// How deep folders may lie in each other.
+const MAX_DEPTH: usize = 16;
+
+/// How much the files taken out of an archive may be in all, in bytes.
+const MAX_TAKEN: usize = 256 << 20;
+
+/// A file taken out of an archive.
+pub(super) struct Member {
+    /// The archive's name and that of the file in it.
+    pub(super) name: String,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// Whether these are the first bytes of an archive.
+pub(super) fn starts(bytes: &[u8]) -> bool {
+    is_zip(bytes) || is_cabinet(bytes)
+}
+
+fn is_zip(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06")
+}
+
+fn is_cabinet(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"MSCF")
+}
+
+/// Whether a file of that name may say something of settings. Documents and programs lie beside them.
+fn is_wanted(name: &str) -> bool {
+    const ENDS: [&str; 12] = [
+        "adml",
+        "admx",
+        "hiv",
+        "htm",
+        "html",
+        "inf",
+        "json",
+        "log",
+        "pol",
+        "policyrules",
+        "reg",
+        "txt",
+    ];
+    const NAMES: [&str; 4] = ["bcd", "ntuser.dat", "software", "system"];
+    let name = name.to_ascii_lowercase();
+    let base = name.rsplit(['/', '\\']).next().unwrap_or("");
+    NAMES.contains(&base)
+        || base
+            .rsplit_once('.')
+            .is_some_and(|(_, end)| ENDS.contains(&end))
+}
+
+/// The files of an archive that may say something of settings.
+pub(super) fn members(name: &str, bytes: &[u8]) -> Result<Vec<Member>, InputError> {
+    let members = if is_zip(bytes) {
+        zip(bytes)
+    } else {
+        cabinet(bytes)
+    };
+    let members = members.map_err(|source| InputError::Archive {
+        name: name.to_owned(),
+        source,
+    })?;
+    Ok(members
+        .into_iter()
+        .map(|(member, bytes)| Member {
+            name: format!("{name}/{}", member.replace('\\', "/")),
+            bytes,
+        })
+        .collect())
+}
+
+type Files = Vec<(String, Vec<u8>)>;
+
+fn zip(bytes: &[u8]) -> io::Result<Files> {
+    let mut archive = zip::ZipArchive::new(Cursor::new(bytes))?;
+    let mut taken = Taken::default();
+    for index in 0..archive.len().min(MAX_FILES) {
+        let file = archive.by_index(index)?;
+        let name = String::from_utf8_lossy(file.name_raw()).into_owned();
+        if is_wanted(&name) {
+            taken.take(name, file)?;
+        }
+    }
+    Ok(taken.files)
+}
+
+fn cabinet(bytes: &[u8]) -> io::Result<Files> {
+    etl::cabinet_files(Cursor::new(bytes), is_wanted, MAX_TAKEN as u64)
+}
+
+#[derive(Default)]
+struct Taken {
+    files: Files,
+    size: usize,
+}
+
+impl Taken {
+    fn take(&mut self, name: String, file: impl Read) -> io::Result<()> {
+        let left = MAX_TAKEN - self.size;
+        let mut bytes = Vec::new();
+        file.take(left as u64 + 1).read_to_end(&mut bytes)?;
+        if bytes.len() > left {
+            return Err(too_large());
+        }
+        self.size += bytes.len();
+        self.files.push((name, bytes));
+        Ok(())
+    }
+}
+
+fn too_large() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        format!("its files expand to more than {MAX_TAKEN} bytes, which no baseline does"),
+    )
+}
+
+/// The files below a folder that may say something of settings, in the order of their names.
+pub(super) fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut folders = vec![(folder.to_owned(), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            let path = entry.path();
+            let kind = entry.file_type()?;
+            if kind.is_dir() && depth < MAX_DEPTH {
+                folders.push((path, depth + 1));
+            } else if kind.is_file() && is_wanted(&path.to_string_lossy()) {
+                files.push(path);
+            }
+            if files.len() + folders.len() > MAX_FILES {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    format!(
+                        "more than {MAX_FILES} files lie in it: name the folder of one baseline"
+                    ),
+                ));
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}

@@ -1,0 +1,158 @@
+//! LGPO text: policies as `LGPO.exe /parse` writes them, in blocks of four lines.
+//!
+//! Format: the document that comes with LGPO in the Security Compliance Toolkit,
+//! <https://learn.microsoft.com/windows/security/operating-system-security/device-management/windows-security-configuration-framework/security-compliance-toolkit-10>
+
+use super::Format;
+use super::reading::{Reading, line};
+use super::text::Text;
+use crate::registry::{Key, Value};
+
+/// Whether the text's first lines are a block.
+pub(super) fn starts(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim).filter(|line| is_said(line));
+    lines.next().is_some_and(|first| hive(first).is_some())
+        && lines.next().is_some_and(|key| key.contains('\\'))
+        && lines.next().is_some()
+        && lines.next().is_some_and(|action| {
+            action.contains(':') || action.chars().all(|letter| letter.is_ascii_uppercase())
+        })
+}
+
+fn is_said(line: &str) -> bool {
+    !line.is_empty() && !line.starts_with(';')
+}
+
+/// Whose policy it is: the computer's, all users' or that of some.
+fn hive(line: &str) -> Option<&'static str> {
+    let whose = line.split(':').next().unwrap_or("");
+    match whose.to_ascii_lowercase().as_str() {
+        "computer" => Some("HKLM"),
+        "user" => Some("HKCU"),
+        _ => None,
+    }
+}
+
+pub(super) fn read(name: &str, text: &Text) -> Reading {
+    let mut reading = Reading::new(name, Format::Lgpo);
+    let mut lines = text.text.lines().enumerate().map(|(index, line)| {
+        // A value's name and data may end in spaces; no line begins with some.
+        (index, line.trim_start())
+    });
+    while let Some((index, first)) = lines.next() {
+        if !is_said(first.trim_end()) {
+            continue;
+        }
+        let Some(hive) = hive(first.trim_end()) else {
+            reading.complain(
+                line(index),
+                format!("a block begins with Computer or User, not with {first}"),
+            );
+            continue;
+        };
+        let (Some((_, path)), Some((_, value_name)), Some((at, action))) =
+            (lines.next(), lines.next(), lines.next())
+        else {
+            reading.complain(line(index), "a block of fewer than four lines");
+            break;
+        };
+        let Some(key) = Key::new(&format!("{hive}\\{}", path.trim_end())) else {
+            continue;
+        };
+        // The default value's name is written *: an empty line would end the block for a reader.
+        let value_name = if value_name == "*" { "" } else { value_name };
+        match action.trim_end() {
+            "DELETE" => reading.registry(&key, value_name, None, line(at)),
+            "DELETEALLVALUES" => reading.complain(
+                line(at),
+                format!("all values of {key} are deleted before others are set"),
+            ),
+            "DELETEKEYS" => reading.deleted(key, line(at)),
+            "CREATEKEY" => {}
+            _ => match value(action) {
+                Some(value) => reading.registry(&key, value_name, Some(value), line(at)),
+                None => reading.complain(line(at), format!("no action is written so: {action}")),
+            },
+        }
+    }
+    reading
+}
+
+fn value(action: &str) -> Option<Value> {
+    let (kind, data) = action.split_once(':')?;
+    let number = || {
+        let data = data.trim();
+        match data.strip_prefix("0x").or_else(|| data.strip_prefix("0X")) {
+            Some(digits) => u64::from_str_radix(digits, 16).ok(),
+            None => data.parse().ok(),
+        }
+    };
+    Some(match kind {
+        "SZ" => Value::Text(data.to_owned()),
+        "EXSZ" => Value::Expandable(data.to_owned()),
+        "MULTISZ" => Value::List(data.split("\\0").map(str::to_owned).collect()),
+        "DWORD" => Value::Dword(number()?.try_into().ok()?),
+        "QWORD" => Value::Qword(number()?),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use testdata::Rng;
+
+    use super::*;
+    use crate::inputs::text::decode;
+
+    #[test]
+    fn blocks_are_read() {
+        let text = "; ----\n; PARSING Computer POLICY\n\nComputer\nSoftware\\Policies\\A\nOne\n\
+                    DWORD:0x10\n\nUser\nSoftware\\Policies\\B\nTwo\nSZ:a b \n\nComputer\n\
+                    Software\\Policies\\A\nThree\nDELETE\n\nComputer\nSoftware\\C\nFour\n\
+                    MULTISZ:a\\0b\n\nnonsense\n";
+        assert!(starts(text));
+        let read = read("a.txt", &decode(text.as_bytes())).input;
+        let found: Vec<String> = read
+            .found
+            .iter()
+            .map(|found| format!("{} {:?} {}", found.place, found.value, found.origin))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                "HKLM\\Software\\Policies\\A\\One Some(Dword(16)) a.txt:7",
+                "HKCU\\Software\\Policies\\B\\Two Some(Text(\"a b \")) a.txt:12",
+                "HKLM\\Software\\Policies\\A\\Three None a.txt:17",
+                "HKLM\\Software\\C\\Four Some(List([\"a\", \"b\"])) a.txt:22",
+            ]
+        );
+        assert_eq!(read.complaints.first[0].at, line(23));
+    }
+
+    #[test]
+    fn any_block_is_read_as_it_was_written() {
+        let mut rng = Rng(7);
+        for _ in 0..200 {
+            let number = rng.bits();
+            let (action, value) = match rng.below(4) {
+                0 => (
+                    format!("DWORD:{}", number as u32),
+                    Value::Dword(number as u32),
+                ),
+                1 => (format!("QWORD:{number}"), Value::Qword(number)),
+                2 => (
+                    format!("SZ:x{number}:;"),
+                    Value::Text(format!("x{number}:;")),
+                ),
+                _ => (
+                    format!("EXSZ:%{number}%"),
+                    Value::Expandable(format!("%{number}%")),
+                ),
+            };
+            let text = format!("User\nSoftware\\K{number}\nname {number}\n{action}\n");
+            let read = read("a.txt", &decode(text.as_bytes())).input;
+            assert_eq!(read.complaints.count, 0);
+            assert_eq!(read.found[0].value, Some(value));
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! `registry.pol`: the registry's part of a policy, format PReg.
+//!
+//! Format: <https://learn.microsoft.com/openspecs/windows_protocols/ms-gpreg/5c092c22-bf6b-4e7f-b180-b20743d368f5>
+
+use super::Format;
+use super::reading::Reading;
+use crate::found::At;
+use crate::registry::{Key, Value};
+
+/// The first bytes: signature and version 1.
+const START: &[u8] = b"PReg\x01\0\0\0";
+
+/// Whether these are the first bytes of such a file.
+pub(super) fn starts(bytes: &[u8]) -> bool {
+    bytes.starts_with(START)
+}
+
+/// Reads the policy below the hive: `HKLM` for the machine's policy, `HKCU` for that of users.
+///
+/// After the first entry that makes no sense nothing more is read: only a whole entry says where the
+/// next one begins.
+pub(super) fn read(name: &str, bytes: &[u8], hive: &str) -> Reading {
+    let mut reading = Reading::new(name, Format::RegistryPol);
+    let mut cursor = Cursor {
+        bytes,
+        at: START.len(),
+    };
+    while cursor.at < bytes.len() {
+        let at = At::Offset(cursor.at as u64);
+        let Some(entry) = cursor.entry() else {
+            let left = bytes.len() - cursor.at;
+            reading.complain(
+                At::Offset(cursor.at as u64),
+                format!(
+                    "no entry [key;value;type;size;data]: {left} bytes from there are not read"
+                ),
+            );
+            break;
+        };
+        match Key::new(&format!("{hive}\\{}", entry.key)) {
+            Some(key) if !entry.key.is_empty() => add(&mut reading, &key, &entry, at),
+            _ => reading.complain(at, "an entry without a key"),
+        }
+    }
+    reading
+}
+
+struct Entry<'a> {
+    key: String,
+    name: String,
+    kind: u32,
+    data: &'a [u8],
+}
+
+/// Adds what an entry does: it sets a value, or by names of its own deletes values and keys.
+fn add(reading: &mut Reading, key: &Key, entry: &Entry<'_>, at: At) {
+    let value = Value::from_bytes(entry.kind, entry.data);
+    let list = || match Value::from_bytes(1, entry.data) {
+        Value::Text(names) => names.split(';').map(str::to_owned).collect(),
+        _ => Vec::new(),
+    };
+    // Names of commands are told apart without regard to case.
+    let lower = entry.name.to_ascii_lowercase();
+    // The command's name is ASCII, so what follows it begins at the same byte.
+    if lower.starts_with("**del.") {
+        reading.registry(key, &entry.name["**del.".len()..], None, at);
+    } else if lower.starts_with("**soft.") {
+        reading.registry(key, &entry.name["**soft.".len()..], Some(value), at);
+    } else if lower.starts_with("**deletevalues") {
+        for name in list() {
+            reading.registry(key, &name, None, at);
+        }
+    } else if lower.starts_with("**deletekeys") {
+        for name in list() {
+            reading.deleted(key.child(&name), at);
+        }
+    } else if lower.starts_with("**delvals") {
+        reading.complain(
+            at,
+            format!("all values of {key} are deleted before others are set"),
+        );
+    } else if lower.starts_with("**securekey") {
+        // About rights, no value.
+    } else if entry.name.is_empty() && entry.data.is_empty() && entry.kind == 0 {
+        // Only makes the key.
+    } else {
+        reading.registry(key, &entry.name, Some(value), at);
+    }
+}
+
+struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// The next entry; on none the cursor stays where it is.
+    fn entry(&mut self) -> Option<Entry<'a>> {
+        let start = self.at;
+        let entry = self.whole_entry();
+        if entry.is_none() {
+            self.at = start;
+        }
+        entry
+    }
+
+    fn whole_entry(&mut self) -> Option<Entry<'a>> {
+        self.mark('[')?;
+        let key = self.text()?;
+        self.mark(';')?;
+        let name = self.text()?;
+        self.mark(';')?;
+        let kind = self.number()?;
+        self.mark(';')?;
+        let size = usize::try_from(self.number()?).ok()?;
+        self.mark(';')?;
+        let data = self.take(size)?;
+        self.mark(']')?;
+        Some(Entry {
+            key,
+            name,
+            kind,
+            data,
+        })
+    }
+
+    fn take(&mut self, size: usize) -> Option<&'a [u8]> {
+        let end = self.at.checked_add(size)?;
+        let bytes = self.bytes.get(self.at..end)?;
+        self.at = end;
+        Some(bytes)
+    }
+
+    fn number(&mut self) -> Option<u32> {
+        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
+    }
+
+    fn mark(&mut self, mark: char) -> Option<()> {
+        (self.take(2)? == [mark as u8, 0]).then_some(())
+    }
+
+    /// Text up to its NUL.
+    fn text(&mut self) -> Option<String> {
+        let mut units = Vec::new();
+        loop {
+            match u16::from_le_bytes(self.take(2)?.try_into().ok()?) {
+                0 => return Some(String::from_utf16_lossy(&units)),
+                unit => units.push(unit),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use testdata::Rng;
+
+    use super::*;
+    use crate::found::Place;
+
+    fn utf16(text: &str) -> Vec<u8> {
+        text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+    }
+
+    /// An entry, by the document's grammar.
+    fn entry(key: &str, name: &str, kind: u32, data: &[u8]) -> Vec<u8> {
+        let size = u32::try_from(data.len()).unwrap();
+        [
+            utf16(&format!("[{key}\0;{name}\0;")),
+            kind.to_le_bytes().to_vec(),
+            utf16(";"),
+            size.to_le_bytes().to_vec(),
+            utf16(";"),
+            data.to_vec(),
+            utf16("]"),
+        ]
+        .concat()
+    }
+
+    #[test]
+    fn values_and_what_is_deleted_are_read() {
+        let key = r"Software\Policies\Microsoft\Windows\QoS\Game";
+        let bytes = [
+            START.to_vec(),
+            entry(key, "DSCP Value", 1, &utf16("46\0")),
+            entry(key, "Number", 4, &7u32.to_le_bytes()),
+            entry(key, "**del.Old", 1, &utf16(" \0")),
+            entry(key, "**DeleteKeys", 1, &utf16("A;B\0")),
+        ]
+        .concat();
+        let read = read("registry.pol", &bytes, "HKLM").input;
+        let found: Vec<String> = read
+            .found
+            .iter()
+            .map(|found| format!("{} {:?}", found.place, found.value))
+            .collect();
+        let path = format!(r"HKLM\{key}");
+        assert_eq!(
+            found,
+            [
+                format!("{path}\\DSCP Value Some(Text(\"46\"))"),
+                format!("{path}\\Number Some(Dword(7))"),
+                format!("{path}\\Old None"),
+            ]
+        );
+        assert_eq!(read.deleted_keys[1].0.as_str(), format!("{path}\\B"));
+        assert_eq!(read.complaints.count, 0);
+    }
+
+    #[test]
+    fn a_damaged_entry_ends_the_reading_where_it_is() {
+        let mut bytes = [START.to_vec(), entry("A", "b", 4, &[1, 0, 0, 0])].concat();
+        let end = bytes.len();
+        bytes.extend(entry("A", "c", 4, &[1, 0, 0, 0]));
+        bytes.truncate(bytes.len() - 3);
+        let read = read("registry.pol", &bytes, "HKCU").input;
+        assert_eq!(read.found.len(), 1);
+        assert_eq!(read.complaints.first[0].at, At::Offset(end as u64));
+    }
+
+    #[test]
+    fn any_entries_are_read_as_they_were_written_and_any_bytes_without_panic() {
+        let mut rng = Rng(3);
+        for _ in 0..300 {
+            let mut bytes = START.to_vec();
+            let written: Vec<(String, Value)> = (0..rng.below(6))
+                .map(|index| {
+                    let value = match rng.below(4) {
+                        0 => Value::Text(format!("{};[]漢", rng.bits())),
+                        1 => Value::Dword(rng.bits() as u32),
+                        2 => Value::Qword(rng.bits()),
+                        _ => Value::Binary((0..rng.below(40)).map(|_| rng.bits() as u8).collect()),
+                    };
+                    (format!("n{index};]"), value)
+                })
+                .collect();
+            for (name, value) in &written {
+                let (kind, data) = value.to_bytes();
+                bytes.extend(entry(r"Software\K", name, kind, &data));
+            }
+            let found = read("a", &bytes, "HKLM").input.found;
+            let names = |found: &crate::found::Found| match &found.place {
+                Place::Registry { name, .. } => (name.clone(), found.value.clone().unwrap()),
+                _ => unreachable!(),
+            };
+            assert_eq!(found.iter().map(names).collect::<Vec<_>>(), written);
+            for _ in 0..4 {
+                let place = rng.below(bytes.len());
+                bytes[place] = rng.bits() as u8;
+                read("a", &bytes, "HKLM");
+            }
+        }
+    }
+}

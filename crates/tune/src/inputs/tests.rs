@@ -1,0 +1,286 @@
+use std::io::{Cursor, Write as _};
+
+use ::regf::{DataType, HiveBuilder};
+use testdata::Rng;
+
+use super::*;
+use crate::found::Place;
+use crate::machine::Edition;
+use crate::registry::Value;
+
+const PRIORITY: &str = r"HKLM\SYSTEM\CurrentControlSet\Control\PriorityControl";
+
+/// One input's settings, a line each.
+fn told(input: &Input) -> Vec<String> {
+    let found = input.found.iter();
+    found
+        .map(|found| match &found.value {
+            Some(value) => format!("{} = {value}", found.place),
+            None => format!("{} is deleted", found.place),
+        })
+        .collect()
+}
+
+fn one(name: &str, bytes: &[u8]) -> Input {
+    read(name, bytes).unwrap().remove(0)
+}
+
+fn error(name: &str, bytes: &[u8]) -> String {
+    read(name, bytes).unwrap_err().to_string()
+}
+
+/// A hive with numbers, by a library that is not ours.
+fn hive(numbers: &[(&str, &str, u32)], texts: &[(&str, &str, &str)]) -> Vec<u8> {
+    let mut hive = HiveBuilder::new().unwrap();
+    for (key, ..) in numbers {
+        hive.create_key(key).unwrap();
+    }
+    for (key, ..) in texts {
+        hive.create_key(key).unwrap();
+    }
+    for (key, name, number) in numbers {
+        hive.add_value_dword(key, Some(name), *number).unwrap();
+    }
+    for (key, name, text) in texts {
+        hive.add_value_string(key, Some(name), text).unwrap();
+    }
+    hive.to_bytes().unwrap()
+}
+
+/// SYSTEM with two control sets, the second in use.
+fn system() -> Vec<u8> {
+    let class = r"ControlSet002\Control\Class\{4d36e972-e325-11ce-bfc1-08002be10318}";
+    hive(
+        &[
+            ("Select", "Current", 2),
+            (
+                r"ControlSet001\Control\PriorityControl",
+                "Win32PrioritySeparation",
+                0x26,
+            ),
+            (
+                r"ControlSet002\Control\PriorityControl",
+                "Win32PrioritySeparation",
+                0x18,
+            ),
+        ],
+        &[
+            (&format!(r"{class}\0001"), "*RSS", "1"),
+            (&format!(r"{class}\0002"), "*RSS", "0"),
+            (
+                r"ControlSet002\Control\ProductOptions",
+                "ProductType",
+                "LanmanNT",
+            ),
+            (
+                r"ControlSet002\Control\ComputerName\ComputerName",
+                "ComputerName",
+                "DC1",
+            ),
+        ],
+    )
+}
+
+#[test]
+fn the_control_set_in_use_is_read_with_the_machine() {
+    let input = one("SYSTEM", &system());
+    assert!(told(&input).contains(&format!(r"{PRIORITY}\Win32PrioritySeparation = 0x18")));
+    assert!(!told(&input).iter().any(|line| line.ends_with("0x26")));
+    assert_eq!(input.machine.name.as_deref(), Some("DC1"));
+    assert_eq!(input.machine.edition, Some(Edition::DomainController));
+    assert_eq!(input.complaints.count, 0);
+}
+
+#[test]
+fn software_and_a_users_hive_are_known_by_their_keys() {
+    let version = r"Microsoft\Windows NT\CurrentVersion";
+    let software = hive(
+        &[(
+            &format!(r"{version}\Multimedia\SystemProfile"),
+            "SystemResponsiveness",
+            0,
+        )],
+        &[
+            (version, "CurrentBuildNumber", "22631"),
+            (version, "EditionID", "Professional"),
+        ],
+    );
+    let machine = one("SOFTWARE", &software).machine;
+    assert_eq!(machine.build, Some(22631));
+    assert_eq!(machine.edition, Some(Edition::Pro));
+    let other = one("copy", &hive(&[("A", "b", 1)], &[]));
+    assert_eq!(other.complaints.count, 1);
+}
+
+#[test]
+fn a_bcd_store_says_what_bcdedit_would() {
+    let default = "{01234567-89ab-cdef-0123-456789abcdef}";
+    let mut store = HiveBuilder::new().unwrap();
+    let element = |store: &mut HiveBuilder, object: &str, number: &str, kind, bytes: &[u8]| {
+        let key = format!(r"Objects\{object}\Elements\{number}");
+        store.create_key(&key).unwrap();
+        store
+            .add_value_with_type(&key, Some("Element"), bytes, kind)
+            .unwrap();
+    };
+    let text: Vec<u8> = default
+        .encode_utf16()
+        .chain([0])
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    let binary = DataType::Binary;
+    element(
+        &mut store,
+        bcd::BOOT_MANAGER,
+        "23000003",
+        DataType::String,
+        &text,
+    );
+    element(&mut store, default, "260000a2", binary, &[1]);
+    element(&mut store, default, "250000a6", binary, &2u64.to_le_bytes());
+    element(&mut store, default, "11000001", binary, &[0; 32]);
+    let input = one("BCD", &store.to_bytes().unwrap());
+    let told = told(&input);
+    assert!(
+        told.contains(&"bcd {default} useplatformclock = \"Yes\"".to_owned()),
+        "{told:?}"
+    );
+    assert!(
+        told.contains(&"bcd {default} tscsyncpolicy = \"Enhanced\"".to_owned()),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn long_values_are_put_together_from_their_segments() {
+    let bytes: Vec<u8> = (0..40_000_u32).map(|place| (place % 251) as u8).collect();
+    let mut hive = HiveBuilder::new().unwrap();
+    let key = r"ControlSet001\Control\Session Manager\kernel";
+    hive.create_key(key).unwrap();
+    hive.create_key("Select").unwrap();
+    hive.add_value_dword("Select", Some("Current"), 1).unwrap();
+    hive.add_value_binary(key, Some("ReservedCpuSets"), &bytes)
+        .unwrap();
+    let input = one("SYSTEM", &hive.to_bytes().unwrap());
+    assert_eq!(input.found[0].value, Some(Value::Binary(bytes)));
+}
+
+#[test]
+fn any_damage_to_a_hive_is_survived() {
+    let whole = system();
+    let mut rng = Rng(1);
+    for _ in 0..3000 {
+        let mut damaged = whole.clone();
+        for _ in 0..=rng.below(4) {
+            let place = rng.below(damaged.len());
+            damaged[place] = rng.bits() as u8;
+        }
+        damaged.truncate(damaged.len() - rng.below(2) * rng.below(damaged.len()));
+        let _ = read("copy", &damaged);
+    }
+}
+
+#[test]
+fn a_list_of_keys_that_leads_to_itself_comes_to_an_end() {
+    let mut hive = system();
+    // Every list of keys becomes a list of lists whose first one is itself.
+    let base = 4096;
+    for place in (base..hive.len() - 8).step_by(4) {
+        if matches!(&hive[place + 4..place + 6], b"lf" | b"lh") {
+            let offset = u32::try_from(place - base).unwrap();
+            hive[place + 4..place + 6].copy_from_slice(b"ri");
+            hive[place + 8..place + 12].copy_from_slice(&offset.to_le_bytes());
+        }
+    }
+    assert!(matches!(read("copy", &hive), Err(InputError::Hive { .. })));
+}
+
+#[test]
+fn archives_and_folders_are_read_file_by_file() {
+    let reg =
+        b"Windows Registry Editor Version 5.00\r\n\r\n[HKLM\\SOFTWARE\\A]\r\n\"b\"=dword:1\r\n";
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let options = zip::write::SimpleFileOptions::default();
+    for (name, bytes) in [
+        (
+            "GPOs/{1}/DomainSysvol/GPO/User/registry.pol",
+            &b"PReg\x01\0\0\0"[..],
+        ),
+        ("Baseline/settings.reg", reg),
+        ("Documentation/read me.docx", b"PK\x03\x04"),
+    ] {
+        zip.start_file(name, options).unwrap();
+        zip.write_all(bytes).unwrap();
+    }
+    let zip = zip.finish().unwrap().into_inner();
+
+    let mut cabinet = cab::CabinetBuilder::new();
+    let folder = cabinet.add_folder(cab::CompressionType::MsZip);
+    folder.add_file("Baseline\\settings.reg");
+    let mut writer = cabinet.build(Cursor::new(Vec::new())).unwrap();
+    writer.next_file().unwrap().unwrap().write_all(reg).unwrap();
+    let cabinet = writer.finish().unwrap().into_inner();
+
+    let inputs = read("baseline.zip", &zip).unwrap();
+    let names: Vec<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "baseline.zip/GPOs/{1}/DomainSysvol/GPO/User/registry.pol",
+            "baseline.zip/Baseline/settings.reg"
+        ]
+    );
+    assert_eq!(
+        inputs[0].complaints.count, 0,
+        "the folder says whose policy it is"
+    );
+    let inputs = read("baseline.cab", &cabinet).unwrap();
+    assert_eq!(told(&inputs[0]), [r"HKLM\SOFTWARE\A\b = 0x1"]);
+    assert_eq!(
+        inputs[0].found[0].origin.to_string(),
+        "baseline.cab/Baseline/settings.reg:4"
+    );
+
+    let mut rng = Rng(2);
+    for whole in [&zip, &cabinet] {
+        for _ in 0..500 {
+            let mut damaged = whole.clone();
+            let place = rng.below(damaged.len());
+            damaged[place] = rng.bits() as u8;
+            let _ = read("damaged", &damaged);
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_not_what_its_name_says_is_an_error() {
+    assert_eq!(
+        error("settings.reg", &system()),
+        "settings.reg: by its name it is a .reg export, but it is a hive of the registry"
+    );
+    assert_eq!(
+        error("SYSTEM", b"MZ\x90\0\x03\0\0\0\x04\0"),
+        "SYSTEM: by its name it is a hive of the registry, but it is data that begins with 4d 5a 90 00 \
+         03 00 00 00"
+    );
+    assert!(error("notes.txt", b"Dear diary").contains("text that begins with \"Dear diary\""));
+    assert!(error("empty.pol", b"").contains("it is empty"));
+}
+
+#[test]
+fn an_export_in_utf16_says_the_same_as_in_utf8() {
+    let text = format!(
+        "Windows Registry Editor Version 5.00\r\n\r\n[{}]\r\n\"Win32PrioritySeparation\"=dword:00000026\r\n",
+        PRIORITY.replace("HKLM", "HKEY_LOCAL_MACHINE")
+    );
+    let utf16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let expected = [format!(r"{PRIORITY}\Win32PrioritySeparation = 0x26")];
+    assert_eq!(told(&one("a.reg", text.as_bytes())), expected);
+    assert_eq!(told(&one("a.reg", &utf16)), expected);
+    assert_eq!(
+        told(&one("a.reg", &[b"\xFF\xFE", &utf16[..]].concat())),
+        expected
+    );
+    let place = &one("a.reg", &utf16).found[0].place;
+    assert!(matches!(place, Place::Registry { name, .. } if name == "Win32PrioritySeparation"));
+}

@@ -1,0 +1,73 @@
+//! The catalogue is well-formed and says of every known setting what the facts say.
+
+use std::collections::HashSet;
+
+use tune::catalogue::{Catalogue, PlacePattern, Type};
+use tune::found::Place;
+use tune::registry::Key;
+
+#[test]
+fn ids_are_unique_and_every_setting_has_sources() {
+    let mut ids = HashSet::new();
+    for setting in Catalogue::get().settings() {
+        let id = &setting.id;
+        assert!(ids.insert(id), "{id} is there twice");
+        assert!(!setting.meaning.is_empty(), "{id}");
+        assert!(!setting.defaults.is_empty(), "{id}");
+        assert!(!setting.takes_effect.is_empty(), "{id}");
+        assert!(!setting.sources.is_empty(), "{id}");
+        for source in &setting.sources {
+            assert!(source.starts_with("https://"), "{id}: {source}");
+        }
+        let is_fact = setting.types == [Type::Fact];
+        assert_eq!(setting.places.is_empty(), is_fact, "{id}");
+        // The last default holds wherever no other does.
+        let kinds = |at: usize| setting.defaults[at].when.on.len();
+        let last = setting.defaults.len() - 1;
+        assert!(kinds(last) == 0 || last == 1, "{id}");
+    }
+}
+
+#[test]
+fn no_two_settings_are_at_one_place() {
+    let settings = Catalogue::get().settings();
+    let mut places = HashSet::new();
+    for setting in settings {
+        for place in &setting.places {
+            assert!(places.insert(place.to_string().to_lowercase()), "{place}");
+        }
+    }
+}
+
+#[test]
+fn registry_keys_are_written_as_keys_are_kept() {
+    for setting in Catalogue::get().settings() {
+        for place in &setting.places {
+            let PlacePattern::Registry { key, name } = place else {
+                continue;
+            };
+            let parsed = Key::new(key).unwrap_or_else(|| panic!("{key} is no key"));
+            assert_eq!(parsed.as_str(), key);
+            let place = Place::Registry {
+                key: parsed,
+                name: name.to_uppercase(),
+            };
+            let found = Catalogue::get().at(&place).map(|setting| &setting.id);
+            assert_eq!(found, Some(&setting.id));
+        }
+    }
+}
+
+#[test]
+fn docs_are_up_to_date() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/settings.md");
+    let expected = tune::reference();
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(path, &expected).expect("docs/settings.md is writable");
+    }
+    let committed = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        committed == expected,
+        "docs/settings.md is not what the catalogue says: UPDATE_EXPECT=1 cargo test -p tune"
+    );
+}
