@@ -189,6 +189,14 @@ fn signing_is_named_before_the_flood_that_it_makes() {
     let first = &explanation["findings"][0];
     assert_eq!(first["theory"], "smb-security", "{first}");
     assert_eq!(first["severity"], "problem");
+    // The CPU that is locked by it is no second problem, and its adapter's interrupts are not to blame.
+    let findings = list(&explanation, "findings").iter();
+    let problems = findings.filter(|finding| finding["severity"] == "problem");
+    assert_eq!(problems.count(), 1);
+    let mut findings = list(&explanation, "findings").iter();
+    let locked = findings.find(|finding| finding["theory"] == "locked-cpus");
+    let remedies = locked.unwrap()["remedies"].to_string();
+    assert!(!remedies.contains("RSS"), "{remedies}");
     let moved = &rows(first, "Data that SMB moved")[0];
     let received = number(&list(&copy.truth, "flows")[0], "received_bytes");
     assert_eq!(number(moved, "size_bytes"), received);

@@ -5,6 +5,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 use tables::{CpusView, InterruptsView, SamplesView, StoreError, Table};
 
+use super::super::network::smb_security;
 use super::victims::Victims;
 use super::{LIMITS, by_routine, called, mean_ns, name, sampled};
 use crate::ranges::{overlap, union};
@@ -182,12 +183,22 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
         );
     }
     sentence += &inside.sentence();
+    let is_of_smb = inside.is_cryptography() && smb_security::floods_cpus(case, flood)?;
+    if is_of_smb {
+        sentence +=
+            " That is signing or encryption of file sharing (SMB), a finding of its own.";
+    }
     sentence += &victims.sentence(case);
     let how = format!("during which threads had hardly any of {cpus}");
     let condition = format!(" WHERE end_ns >= {start} AND end_ns < {end}");
     let title = "DPCs and service routines that ended meanwhile";
     let routines = by_routine(case, title, &condition, &within.routines);
-    let mut finding = Finding::new(&ABOUT, Severity::Problem, sentence)
+    // One problem, told once, by what causes it.
+    let severity = match is_of_smb {
+        true => Severity::Warning,
+        false => Severity::Problem,
+    };
+    let mut finding = Finding::new(&ABOUT, severity, sentence)
         .costing(flood.locked_ns, how)
         .during(flood.during.clone())
         .with(routines)
@@ -212,7 +223,7 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
         .and_then(|first| case.module_label(first.image_row))
         .is_some_and(|module| module.eq_ignore_ascii_case("ndis.sys"));
     finding = finding.with(nodes.evidence(flood));
-    if nodes.cpus() > flood.cpus.len() as i64 {
+    if nodes.cpus() > flood.cpus.len() as i64 && !is_of_smb {
         let others = nodes.cpus() - flood.cpus.len() as i64;
         let most = match busiest_ns {
             None | Some(0) => "any time".to_owned(),
@@ -306,6 +317,15 @@ impl Inside {
         });
         let all = modules.iter().map(|(_, _, count)| count).sum();
         Ok(Inside { modules, all })
+    }
+
+    /// Whether most of it was in modules that sign and encrypt.
+    fn is_cryptography(&self) -> bool {
+        let first = self.modules.first();
+        first.is_some_and(|(_, module, _)| {
+            let mut known = smb_security::CRYPTOGRAPHY.iter();
+            known.any(|known| known.eq_ignore_ascii_case(module))
+        })
     }
 
     fn sentence(&self) -> String {

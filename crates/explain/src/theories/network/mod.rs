@@ -2,7 +2,7 @@
 
 mod marking;
 mod receive_spread;
-mod smb_security;
+pub(super) mod smb_security;
 mod throughput;
 
 pub(super) use marking::Marking;

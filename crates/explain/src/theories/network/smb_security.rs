@@ -43,7 +43,7 @@ static ABOUT: About = About {
 const PORT: u16 = 445;
 
 /// Modules that sign and encrypt.
-const CRYPTOGRAPHY: [&str; 2] = ["cng.sys", "ksecdd.sys"];
+pub(in crate::theories) const CRYPTOGRAPHY: [&str; 2] = ["cng.sys", "ksecdd.sys"];
 
 /// Modules of SMB's client and server.
 const SMB: [&str; 7] = [
@@ -104,6 +104,16 @@ impl Theory for SmbSecurity {
     }
 }
 
+/// Whether a flood of DPCs is signing or encryption of SMB, so that [`SmbSecurity`] finds it a problem.
+pub(in crate::theories) fn floods_cpus(case: &Case<'_>, flood: &Flood) -> Result<bool, StoreError> {
+    let traffic = Traffic::read(case)?;
+    let copied = traffic.as_ref().and_then(Copied::of);
+    Ok(match copied.filter(|copied| copied.meets(flood)) {
+        Some(copied) => Cost::read(case, &copied.during)?.rules_dpcs(),
+        None => false,
+    })
+}
+
 fn found(
     case: &Case<'_>,
     copied: &Copied,
@@ -112,12 +122,10 @@ fn found(
     evidence: Vec<Evidence>,
 ) -> Result<Finding, StoreError> {
     let lasted_ns = copied.moved.lasted_ns();
-    let is_within = |flood: &Flood| {
-        flood.during.start < copied.during.end && copied.during.start < flood.during.end
-    };
-    let floods: Vec<Flood> = floods(case).into_iter().filter(is_within).collect();
-    let rules_dpcs = cost.of_dpcs * 2 >= cost.dpcs && cost.of_dpcs > 0;
-    let severity = match (rules_dpcs && !floods.is_empty(), cost.ns * 2 >= lasted_ns) {
+    let floods = floods(case).into_iter();
+    let floods: Vec<Flood> = floods.filter(|flood| copied.meets(flood)).collect();
+    let is_flood = cost.rules_dpcs() && !floods.is_empty();
+    let severity = match (is_flood, cost.ns * 2 >= lasted_ns) {
         (true, _) => Severity::Problem,
         (false, true) => Severity::Warning,
         (false, false) => Severity::Information,
@@ -236,6 +244,10 @@ impl Copied {
         Some(copied).filter(|copied| copied.moved.bytes() > 0)
     }
 
+    fn meets(&self, flood: &Flood) -> bool {
+        overlap(&self.during, &flood.during).is_some()
+    }
+
     fn evidence(&self) -> Evidence {
         let columns = [
             Column::new("events", "events", Unit::Count),
@@ -344,6 +356,11 @@ impl Cost {
                 (Reverse(*samples), *address, *image)
             });
         Ok(cost)
+    }
+
+    /// Whether it is at least half of what DPCs did.
+    fn rules_dpcs(&self) -> bool {
+        self.of_dpcs * 2 >= self.dpcs && self.of_dpcs > 0
     }
 
     /// Samples in the modules that sign and encrypt, by place and stack. Counts all samples inside
