@@ -35,9 +35,10 @@ const LIBRARY_TESTS_ON_WINDOWS: [&str; 7] = [
     "open", "ring", "scripts", "servers", "sockets", "store", "stores",
 ];
 
-/// The library that stands in for the system's rings in the tests of `ioring`, which cargo knows as an
-/// example. It builds examples for tests by itself only where it tests everything.
-const RINGS_STAND_IN: [&str; 4] = ["--package", "ioring", "--example", "standin"];
+/// What stands in for the system's rings and for recorders in the tests of `ioring` and `record`, which
+/// cargo knows as examples: package and name. It builds those for tests by itself only where it tests
+/// everything.
+const STAND_INS: [(&str, &str); 2] = [("ioring", "standin"), ("record", "stand-in")];
 
 /// Test programs of the app that are left out on Windows. They compare figures, of hundreds of
 /// megabytes of output which Wine's one server hands on piece by piece, or of many simulations. The
@@ -187,10 +188,12 @@ fn dependencies() -> Result<(), String> {
 /// Tests as Windows programs, and the finished program once by hand.
 fn windows() -> Result<(), String> {
     let wine = Wine::start()?;
-    command::run(&mut wine.cargo("build", &RINGS_STAND_IN))?;
+    for (package, example) in STAND_INS {
+        let stand_in = ["--package", package, "--example", example];
+        command::run(&mut wine.cargo("build", &stand_in))?;
+    }
     let mut tests = wine.cargo("test", WITHOUT_SQL);
-    // Of examples there is one: what stands in for recorders while scripts are tested.
-    tests.args(["--lib", "--bins", "--examples"]);
+    tests.args(["--lib", "--bins"]);
     for package in ON_WINDOWS {
         tests.args(["--package", package]);
     }

@@ -185,8 +185,7 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
     sentence += &inside.sentence();
     let is_of_smb = inside.is_cryptography() && smb_security::floods_cpus(case, flood)?;
     if is_of_smb {
-        sentence +=
-            " That is signing or encryption of file sharing (SMB), a finding of its own.";
+        sentence += " That is signing or encryption of file sharing (SMB), a finding of its own.";
     }
     sentence += &victims.sentence(case);
     let how = format!("during which threads had hardly any of {cpus}");
