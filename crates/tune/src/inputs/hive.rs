@@ -22,13 +22,6 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Reading, HiveError> {
     let hive = Hive::open(bytes)?;
     let root = hive.root()?;
     let mut reading = Reading::new(name, Format::Hive);
-    if !hive.is_settled() {
-        reading.complain(
-            At::Whole,
-            "the hive was copied while in use: its last changes are in its .LOG1 and .LOG2 only, \
-             which are not read",
-        );
-    }
     match kind(&root)? {
         Some(Kind::Boot) => boot(&mut reading, &root)?,
         Some(Kind::System) => {

@@ -116,11 +116,6 @@ impl<'a> Hive<'a> {
         })
     }
 
-    /// Whether the last changes were written to it: else they are in its `.LOG1` and `.LOG2` only.
-    pub(super) fn is_settled(&self) -> bool {
-        u32_at(self.bytes, 4) == u32_at(self.bytes, 8)
-    }
-
     /// The key that all others are below.
     pub(super) fn root(&'a self) -> Result<Node<'a>, HiveError> {
         let offset = u32_at(self.bytes, 0x24).ok_or(HiveError::NotAHive)?;
