@@ -3,19 +3,17 @@
 //!
 //! Format: <https://github.com/msuhanov/regf/blob/master/Windows%20registry%20file%20format%20specification.md>
 
-use std::io::Cursor;
-
-use ::regf::TransactionLog;
-use ::regf::structures::{BASE_BLOCK_SIZE, BaseBlock};
-use ::regf::transaction_log::LogEntry;
-
-use super::regf;
+use super::regf::{self, BASE, u32_at};
 
 /// How the names of logs end, after that of their hive.
 pub(super) const ENDS: [&str; 3] = [".log", ".log1", ".log2"];
 
-/// Where the changes begin in a log, in bytes.
+/// The unit that logs are written in, and the size of their first block. In bytes.
 const SECTOR: usize = 512;
+
+/// How a change begins in a log, before its references to pages.
+const SIGNATURE: &[u8] = b"HvLE";
+const HEADER: usize = 40;
 
 /// A log, as a file of its own.
 #[derive(Clone)]
@@ -25,17 +23,51 @@ pub(super) struct Log {
 }
 
 /// Bytes that belong into a hive.
-struct Page {
+struct Page<'a> {
     /// Where, from the hive's first bin.
     offset: u32,
-    bytes: Vec<u8>,
+    bytes: &'a [u8],
 }
 
 /// What was written to the hive at once.
-struct Change {
+struct Change<'a> {
     /// Its number; logs before Windows 8.1 have none.
     number: Option<u32>,
-    pages: Vec<Page>,
+    pages: Vec<Page<'a>>,
+}
+
+/// What a hive or a log says of itself first.
+struct Head {
+    /// Numbers of the last write that was begun, and of the last that was ended.
+    begun: u32,
+    ended: u32,
+    /// When it was written, as it is stored.
+    time: [u32; 2],
+    kind: u32,
+    /// The size of its bins, in bytes.
+    bins: u32,
+}
+
+impl Head {
+    /// The head; `None` if its checksum is wrong.
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let words = bytes.get(..508)?.as_chunks::<4>().0.iter();
+        let sum = words.fold(0, |sum, word| sum ^ u32::from_le_bytes(*word));
+        // Windows leaves out these two.
+        let checksum = match sum {
+            0 => 1,
+            u32::MAX => u32::MAX - 1,
+            sum => sum,
+        };
+        let field = |at| u32_at(bytes, at);
+        (field(508)? == checksum).then_some(Self {
+            begun: field(4)?,
+            ended: field(8)?,
+            time: [field(12)?, field(16)?],
+            kind: field(28)?,
+            bins: field(40)?,
+        })
+    }
 }
 
 /// Whether these are the first bytes of a log: one begins as hives do, but says what it is.
@@ -54,38 +86,35 @@ pub(super) fn is_named_after(log: &str, hive: &str) -> bool {
 /// Brings into a hive what is in its logs only, and says what was found. A hive that holds all of its
 /// changes is left as it is.
 pub(super) fn replay(hive: &mut Vec<u8>, logs: impl FnOnce() -> Vec<Log>) -> Vec<String> {
-    let head = hive.get(..BASE_BLOCK_SIZE);
-    let Some(head) = head.and_then(|head| BaseBlock::parse(head).ok()) else {
+    if hive.len() < BASE {
         return Vec::new();
+    }
+    let Some(head) = Head::read(hive) else {
+        return vec![
+            "the checksum of its first block is wrong, so which changes it lacks is not known: what is in \
+             its logs is not read"
+                .to_owned(),
+        ];
     };
-    if head.checksum_valid && head.primary_sequence == head.secondary_sequence {
+    if head.begun == head.ended {
         return Vec::new();
     }
     let mut said = Vec::new();
-    if !head.checksum_valid {
-        said.push(
-            "the checksum of its first block is wrong, so which changes it lacks is not known: what is \
-             in its logs is not read"
-                .to_owned(),
-        );
-        return said;
-    }
+    let logs = logs();
     let mut changes = Vec::new();
-    for Log { name, bytes } in logs() {
+    for Log { name, bytes } in &logs {
         // One of them is in most cases made and never written to.
         if bytes.is_empty() {
             continue;
         }
-        match TransactionLog::parse(Cursor::new(&bytes)) {
-            Ok(log) => {
-                if let Some(at) = broken_off(&log, &bytes) {
-                    said.push(format!(
-                        "the log {name} is damaged at byte {at:#x}: what it has from there on is not read"
-                    ));
-                }
-                changes.extend(lacking(log, &head));
-            }
-            Err(error) => said.push(format!("the log {name} cannot be read: {error}")),
+        match lacking(bytes, &head, &mut changes) {
+            Ok(()) => {}
+            Err(Broken::FromStart) => said.push(format!(
+                "{name} is no log that can be read: its first block is damaged"
+            )),
+            Err(Broken::From(at)) => said.push(format!(
+                "the log {name} is damaged at byte {at:#x}: what it has from there on is not read"
+            )),
         }
     }
     changes.sort_by_key(|change| change.number);
@@ -104,7 +133,7 @@ pub(super) fn replay(hive: &mut Vec<u8>, logs: impl FnOnce() -> Vec<Log>) -> Vec
         ),
         None => "the hive was copied while in use: its last change is taken from its log".to_owned(),
     });
-    let before = head.primary_sequence.wrapping_sub(1);
+    let before = head.begun.wrapping_sub(1);
     let numbers: Vec<u32> = [before]
         .into_iter()
         .chain(changes.iter().filter_map(|change| change.number))
@@ -124,54 +153,117 @@ pub(super) fn replay(hive: &mut Vec<u8>, logs: impl FnOnce() -> Vec<Log>) -> Vec
     said
 }
 
-/// Where a log has a change that was not read, since it is not whole.
-fn broken_off(log: &TransactionLog, bytes: &[u8]) -> Option<usize> {
-    let TransactionLog::New(log) = log else {
-        return None;
-    };
-    let sizes = log.log_entries.iter().map(|entry| entry.size as usize);
-    let end = sizes.fold(SECTOR, usize::saturating_add);
-    let next = bytes.get(end..)?;
-    next.starts_with(LogEntry::SIGNATURE).then_some(end)
+/// From where on a log cannot be read.
+enum Broken {
+    FromStart,
+    From(usize),
 }
 
-/// The changes of a log that the hive lacks.
-fn lacking(log: TransactionLog, head: &BaseBlock) -> Vec<Change> {
-    match log {
-        TransactionLog::Old(log) if !log.can_apply_to(head.last_written) => Vec::new(),
-        TransactionLog::Old(log) => {
-            let pages = log.dirty_pages.into_iter().map(|page| Page {
-                offset: page.offset,
-                bytes: page.data,
-            });
-            vec![Change {
-                number: None,
-                pages: pages.collect(),
-            }]
+/// Adds the changes of a log that the hive lacks.
+fn lacking<'a>(log: &'a [u8], hive: &Head, changes: &mut Vec<Change<'a>>) -> Result<(), Broken> {
+    let head = Head::read(log).ok_or(Broken::FromStart)?;
+    if head.kind != 6 {
+        let is_whole = head.begun == head.ended;
+        // Its numbers are not the hive's: it is the log of this hive if both were written at once.
+        if is_whole && head.time == hive.time {
+            changes.push(old_change(log, &head).ok_or(Broken::From(SECTOR))?);
         }
-        TransactionLog::New(log) => (log.log_entries.into_iter())
-            .filter(|entry| entry.sequence_number >= head.primary_sequence)
-            .map(|entry| Change {
-                number: Some(entry.sequence_number),
-                pages: (entry.page_references.iter().zip(entry.dirty_pages))
-                    .map(|(reference, bytes)| Page {
-                        offset: reference.offset,
-                        bytes,
-                    })
-                    .collect(),
-            })
-            .collect(),
+        return Ok(());
     }
+    let mut at = SECTOR;
+    while log
+        .get(at..)
+        .is_some_and(|rest| rest.starts_with(SIGNATURE))
+    {
+        let (size, change) = new_change(&log[at..]).ok_or(Broken::From(at))?;
+        if change.number >= Some(hive.begun) {
+            changes.push(change);
+        }
+        at += size;
+    }
+    Ok(())
+}
+
+/// The change that a log from before Windows 8.1 holds: a bitmap of the hive's sectors, then those that are
+/// set in it.
+fn old_change<'a>(log: &'a [u8], head: &Head) -> Option<Change<'a>> {
+    let count = head.bins as usize / SECTOR;
+    let bitmap = log.get(SECTOR..)?.strip_prefix(b"DIRT")?;
+    let bitmap = bitmap.get(..count.div_ceil(8))?;
+    let mut sectors = log.get(SECTOR + (4 + bitmap.len()).next_multiple_of(SECTOR)..)?;
+    let mut pages = Vec::new();
+    for number in 0..count {
+        if bitmap[number / 8] >> (number % 8) & 1 == 1 {
+            let (bytes, rest) = sectors.split_at_checked(SECTOR)?;
+            sectors = rest;
+            let offset = u32::try_from(number * SECTOR).ok()?;
+            pages.push(Page { offset, bytes });
+        }
+    }
+    Some(Change {
+        number: None,
+        pages,
+    })
+}
+
+/// The change that begins here, with its size in bytes, if it is whole.
+fn new_change(log: &[u8]) -> Option<(usize, Change<'_>)> {
+    let field = |at| u32_at(log, at);
+    let size = usize::try_from(field(4)?).ok()?;
+    if size < HEADER || !size.is_multiple_of(SECTOR) {
+        return None;
+    }
+    let entry = log.get(..size)?;
+    let hash = |at: usize| Some(u64::from(field(at)?) | u64::from(field(at + 4)?) << 32);
+    if hash(24)? != marvin32(SEED, &entry[HEADER..]) || hash(32)? != marvin32(SEED, &entry[..32]) {
+        return None;
+    }
+    let count = usize::try_from(field(20)?).ok()?;
+    let references = entry.get(HEADER..HEADER.checked_add(count.checked_mul(8)?)?)?;
+    let mut rest = &entry[HEADER + references.len()..];
+    let mut pages = Vec::new();
+    for reference in references.as_chunks::<8>().0 {
+        let offset = u32_at(reference, 0)?;
+        let (bytes, others) =
+            rest.split_at_checked(usize::try_from(u32_at(reference, 4)?).ok()?)?;
+        rest = others;
+        pages.push(Page { offset, bytes });
+    }
+    let number = Some(field(12)?);
+    Some((size, Change { number, pages }))
+}
+
+/// The seed of the hashes in logs. The format's document gives its eight bytes in the other order: with this
+/// one the hashes come out that Windows wrote.
+const SEED: u64 = 0x82EF_4D88_7A4E_55C5;
+
+/// Marvin32, by the source of .NET:
+/// <https://github.com/dotnet/runtime/blob/main/src/libraries/System.Private.CoreLib/src/System/Marvin.cs>.
+fn marvin32(seed: u64, bytes: &[u8]) -> u64 {
+    let (words, odd) = bytes.as_chunks::<4>();
+    let mut last = [0; 4];
+    last[..odd.len()].copy_from_slice(odd);
+    last[odd.len()] = 0x80;
+    let words = words.iter().chain([&last, &[0; 4]]);
+    let (mut low, mut high) = (seed as u32, (seed >> 32) as u32);
+    for word in words {
+        low = low.wrapping_add(u32::from_le_bytes(*word));
+        high ^= low;
+        low = low.rotate_left(20).wrapping_add(high);
+        high = high.rotate_left(9) ^ low;
+        low = low.rotate_left(27).wrapping_add(high);
+        high = high.rotate_left(19);
+    }
+    u64::from(high) << 32 | u64::from(low)
 }
 
 /// Writes the changes into the hive, which grows by no more than they hold.
-fn write(hive: &mut Vec<u8>, changes: &[Change]) -> Result<(), String> {
+fn write(hive: &mut Vec<u8>, changes: &[Change<'_>]) -> Result<(), String> {
     let pages = || changes.iter().flat_map(|change| &change.pages);
     let logged: usize = pages().map(|page| page.bytes.len()).sum();
     let most = hive.len().saturating_add(logged);
     for page in pages() {
-        let start =
-            BASE_BLOCK_SIZE.saturating_add(usize::try_from(page.offset).unwrap_or(usize::MAX));
+        let start = BASE.saturating_add(usize::try_from(page.offset).unwrap_or(usize::MAX));
         let end = start.saturating_add(page.bytes.len());
         if end > most {
             return Err(format!(
@@ -182,31 +274,32 @@ fn write(hive: &mut Vec<u8>, changes: &[Change]) -> Result<(), String> {
         if end > hive.len() {
             hive.resize(end, 0);
         }
-        hive[start..end].copy_from_slice(&page.bytes);
+        hive[start..end].copy_from_slice(page.bytes);
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use ::regf::structures::{FileType, calculate_checksum};
-    use ::regf::transaction_log::DirtyPageReference;
     use testdata::Rng;
 
     use super::*;
 
     const BINS: u32 = 8192;
+    const HIVE: u32 = 0;
+    const OLD_LOG: u32 = 1;
+    const NEW_LOG: u32 = 6;
 
     /// The first block of a hive or of a log, by the format's document.
-    fn head(kind: FileType, primary: u32, secondary: u32) -> Vec<u8> {
-        let mut head = vec![0; BASE_BLOCK_SIZE];
+    fn head(kind: u32, primary: u32, secondary: u32) -> Vec<u8> {
+        let mut head = vec![0; BASE];
         head[..4].copy_from_slice(b"regf");
         for (at, number) in [
             (4, primary),
             (8, secondary),
             (20, 1),
             (24, 5),
-            (28, kind as u32),
+            (28, kind),
             (32, 1),
             (36, 32),
             (40, BINS),
@@ -214,46 +307,65 @@ mod tests {
         ] {
             head[at..at + 4].copy_from_slice(&number.to_le_bytes());
         }
-        let checksum = calculate_checksum(&head);
+        let words = head[..508].as_chunks::<4>().0.iter();
+        let checksum = words.fold(0, |sum, word| sum ^ u32::from_le_bytes(*word));
         head[508..512].copy_from_slice(&checksum.to_le_bytes());
         head
     }
 
     /// A hive whose bins are of zeros, and whose last two writes are in logs.
     fn dirty() -> Vec<u8> {
-        let mut hive = head(FileType::Primary, 10, 9);
-        hive.resize(BASE_BLOCK_SIZE + BINS as usize, 0);
+        let mut hive = head(HIVE, 10, 9);
+        hive.resize(BASE + BINS as usize, 0);
         hive
     }
 
-    /// A log with changes of one page each: their number, the page's offset and what fills it. Written
-    /// by a library that is not ours.
+    /// A log with changes of one page each: their number, the page's offset and what fills it.
     fn log(name: &str, changes: &[(u32, u32, u8)]) -> Log {
         let first = changes[0].0;
-        let mut bytes = head(FileType::TransactionLogNew, first, first);
+        let mut bytes = head(NEW_LOG, first, first);
         bytes.truncate(512);
         for (number, offset, fill) in changes {
-            let entry = LogEntry {
-                signature: *LogEntry::SIGNATURE,
-                size: 4608,
-                flags: 0,
-                sequence_number: *number,
-                hive_bins_data_size: BINS.max(offset + 4096),
-                dirty_pages_count: 1,
-                hash1: 0,
-                hash2: 0,
-                page_references: vec![DirtyPageReference {
-                    offset: *offset,
-                    size: 4096,
-                }],
-                dirty_pages: vec![vec![*fill; 4096]],
-            };
-            entry.write(&mut bytes).unwrap();
+            let mut entry = vec![0; 4608];
+            entry[..4].copy_from_slice(SIGNATURE);
+            for (at, field) in [
+                (4, 4608),
+                (12, *number),
+                (16, BINS),
+                (20, 1),
+                (40, *offset),
+                (44, 4096),
+            ] {
+                entry[at..at + 4].copy_from_slice(&field.to_le_bytes());
+            }
+            entry[48..48 + 4096].fill(*fill);
+            let hash = marvin32(SEED, &entry[HEADER..]);
+            entry[24..32].copy_from_slice(&hash.to_le_bytes());
+            let hash = marvin32(SEED, &entry[..32]);
+            entry[32..40].copy_from_slice(&hash.to_le_bytes());
+            bytes.extend(entry);
         }
         Log {
             name: name.to_owned(),
             bytes,
         }
+    }
+
+    /// Published vectors of SymCrypt, and the head of a change that Windows wrote: of SYSTEM_B.LOG1 in
+    /// <https://github.com/mkorman90/regipy/tree/master/regipy_tests/data>.
+    #[test]
+    fn hashes_are_those_that_windows_writes() {
+        const SYMCRYPT: u64 = 0x004F_B61A_001B_DBCC;
+        assert_eq!(marvin32(SYMCRYPT, &[]), 0x30ED_35C1_00CD_3C7D);
+        assert_eq!(marvin32(SYMCRYPT, &[0xAF]), 0x48E7_3FC7_7D75_DDC1);
+        assert_eq!(marvin32(SYMCRYPT, &[0xE7, 0x0F]), 0xB5F6_E1FC_485D_BFF8);
+        let head: [u8; 40] = [
+            0x48, 0x76, 0x4c, 0x45, 0x00, 0x3e, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x3b, 0x08,
+            0x00, 0x00, 0x00, 0x30, 0xbd, 0x00, 0x03, 0x00, 0x00, 0x00, 0xc4, 0x81, 0x2c, 0xbe,
+            0xa1, 0xb6, 0x70, 0x4b, 0x0a, 0xf3, 0x48, 0xdf, 0xd7, 0xc5, 0x88, 0xdd,
+        ];
+        let hash = u64::from_le_bytes(head[32..].try_into().unwrap());
+        assert_eq!(marvin32(SEED, &head[..32]), hash);
     }
 
     #[test]
@@ -272,10 +384,10 @@ mod tests {
             said,
             ["the hive was copied while in use: its changes 10 to 11 are taken from its logs"]
         );
-        assert_eq!(hive.len(), BASE_BLOCK_SIZE + 3 * 4096, "it grew by a page");
-        assert_eq!(hive[BASE_BLOCK_SIZE], 0);
-        assert_eq!(hive[BASE_BLOCK_SIZE + 4096], 0xBB);
-        assert_eq!(hive[BASE_BLOCK_SIZE + 8192], 0xCC);
+        assert_eq!(hive.len(), BASE + 3 * 4096, "it grew by a page");
+        assert_eq!(hive[BASE], 0);
+        assert_eq!(hive[BASE + 4096], 0xBB);
+        assert_eq!(hive[BASE + 8192], 0xCC);
     }
 
     #[test]
@@ -290,7 +402,10 @@ mod tests {
         let mut broken = log("a.LOG1", &[(10, 0, 1)]);
         broken.bytes[8] ^= 1;
         let said = replay(&mut hive, || vec![broken]);
-        assert!(said[0].contains("a.LOG1 cannot be read"), "{said:?}");
+        assert!(
+            said[0].contains("a.LOG1 is no log that can be read"),
+            "{said:?}"
+        );
         let mut torn = log("a.LOG1", &[(10, 0, 1), (11, 0, 2)]);
         *torn.bytes.last_mut().unwrap() ^= 1;
         let said = replay(&mut hive, || vec![torn]);
@@ -306,7 +421,7 @@ mod tests {
 
     #[test]
     fn a_hive_that_holds_all_its_changes_is_left_as_it_is() {
-        let mut hive = head(FileType::Primary, 10, 10);
+        let mut hive = head(HIVE, 10, 10);
         assert!(replay(&mut hive, || unreachable!("no log is asked for")).is_empty());
         assert!(!is_log(&hive));
         assert!(is_log(&log("a", &[(1, 0, 0)]).bytes));
@@ -316,7 +431,7 @@ mod tests {
     #[test]
     fn a_log_from_before_windows_8_1_is_brought_in() {
         let mut hive = dirty();
-        let mut bytes = head(FileType::TransactionLog, 10, 10);
+        let mut bytes = head(OLD_LOG, 10, 10);
         bytes.truncate(512);
         bytes.extend(b"DIRT");
         // The ninth page.
@@ -326,9 +441,9 @@ mod tests {
         let name = "SYSTEM.LOG1".to_owned();
         let said = replay(&mut hive, || vec![Log { name, bytes }]);
         assert!(said[0].contains("its last change is taken"), "{said:?}");
-        assert_eq!(hive[BASE_BLOCK_SIZE + 8 * 512 - 1], 0);
-        assert_eq!(hive[BASE_BLOCK_SIZE + 8 * 512..][..512], [7; 512]);
-        assert_eq!(hive[BASE_BLOCK_SIZE + 9 * 512], 0);
+        assert_eq!(hive[BASE + 8 * 512 - 1], 0);
+        assert_eq!(hive[BASE + 8 * 512..][..512], [7; 512]);
+        assert_eq!(hive[BASE + 9 * 512], 0);
     }
 
     #[test]
@@ -345,7 +460,7 @@ mod tests {
             let name = String::new();
             let mut hive = dirty();
             let _ = replay(&mut hive, || vec![Log { name, bytes }]);
-            assert!(hive.len() <= BASE_BLOCK_SIZE + 4 * 4096);
+            assert!(hive.len() <= BASE + 4 * 4096);
         }
     }
 }
