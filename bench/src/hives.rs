@@ -61,9 +61,9 @@ pub(crate) fn make(folder: &Path) -> Outcome<()> {
 const BUILD: u32 = 22631;
 
 /// Sizes of the trees, by which the pair comes to 150 MB.
-const DRIVER_IDS: u32 = 60_000;
+const DRIVER_IDS: u32 = 70_000;
 const CLASSES: u32 = 60_000;
-const COMPONENTS: u32 = 120_000;
+const COMPONENTS: u32 = 140_000;
 
 /// A key while a hive is made.
 #[derive(Default)]
