@@ -297,26 +297,25 @@ fn place(setting: &Setting, request: &Request, known: &Known<'_>) -> Result<Plac
                 .collect::<Vec<_>>()
         })
         .collect();
-    let which_part = || {
-        let mut parts: Vec<String> = found.iter().filter_map(|(part, _)| part.clone()).collect();
-        parts.extend(parts_in_keys(first, known));
-        parts.sort();
-        parts.dedup();
-        match parts.is_empty() {
-            true => PlanError::UnknownNow {
-                what: setting.name.clone(),
-                give: command::told_by(first),
-            },
-            false => PlanError::WhichPart {
-                name: request.name.clone(),
-                found: parts,
-            },
-        }
+    let mut parts: Vec<String> = found.iter().filter_map(|(part, _)| part.clone()).collect();
+    parts.extend(parts_in_keys(first, known));
+    parts.sort();
+    parts.dedup();
+    let which_part = || match parts.is_empty() {
+        true => PlanError::UnknownNow {
+            what: setting.name.clone(),
+            give: command::told_by(first),
+        },
+        false => PlanError::WhichPart {
+            name: request.name.clone(),
+            found: parts.clone(),
+        },
     };
     let Some(wanted) = &request.part else {
         let whole = found.iter().find(|(part, _)| part.is_none());
         return match (whole, found.as_slice(), filled(first, None)) {
-            (Some((_, place)), ..) | (None, [(_, place)], _) => Ok((*place).clone()),
+            (Some((_, place)), ..) => Ok((*place).clone()),
+            (None, [(_, place)], _) if parts.len() == 1 => Ok((*place).clone()),
             (None, [], Some(place)) => Ok(in_known_entry(place, known)),
             _ => Err(which_part()),
         };
@@ -329,8 +328,10 @@ fn place(setting: &Setting, request: &Request, known: &Known<'_>) -> Result<Plac
         return Ok((*place).clone());
     }
     // A key that is there without the value; one that is not would be of an adapter that is none.
-    let key = parts_in_keys(first, known).into_iter().find(is_wanted);
-    let place = key.and_then(|key| filled(first, Some(&key)));
+    let mut keys = parts_in_keys(first, known).into_iter();
+    let place = keys
+        .find(is_wanted)
+        .and_then(|key| filled(first, Some(&key)));
     place.ok_or_else(which_part)
 }
 

@@ -22,6 +22,16 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Reading, HiveError> {
     let hive = Hive::open(bytes)?;
     let root = hive.root()?;
     let mut reading = Reading::new(name, Format::Hive);
+    let claimed = hive.claimed_size();
+    if claimed > bytes.len() as u64 {
+        reading.complain(
+            At::Whole,
+            format!(
+                "the file is cut off: {} of {claimed} bytes are there, and what is in the others is missing",
+                bytes.len()
+            ),
+        );
+    }
     match kind(&root)? {
         Some(Kind::Boot) => boot(&mut reading, &root)?,
         Some(Kind::System) => {

@@ -6,7 +6,7 @@
 use super::regf::{self, BASE, u32_at};
 
 /// How the names of logs end, after that of their hive.
-pub(super) const ENDS: [&str; 3] = [".log", ".log1", ".log2"];
+const ENDS: [&str; 3] = [".log", ".log1", ".log2"];
 
 /// The unit that logs are written in, and the size of their first block. In bytes.
 const SECTOR: usize = 512;

@@ -602,7 +602,7 @@ fn check_claim(name: &str, found: Format) -> Result<(), InputError> {
 /// How a file that is not known begins.
 fn first_words(bytes: &[u8], text: &str) -> String {
     if bytes.is_empty() {
-        return "it is empty".to_owned();
+        return "an empty file".to_owned();
     }
     let first = text.lines().map(str::trim).find(|line| !line.is_empty());
     match first {

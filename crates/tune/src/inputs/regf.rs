@@ -116,6 +116,11 @@ impl<'a> Hive<'a> {
         })
     }
 
+    /// The size that the hive says it has, in bytes.
+    pub(super) fn claimed_size(&self) -> u64 {
+        u32_at(self.bytes, 40).map_or(0, place)
+    }
+
     /// The key that all others are below.
     pub(super) fn root(&'a self) -> Result<Node<'a>, HiveError> {
         let offset = u32_at(self.bytes, 0x24).ok_or(HiveError::NotAHive)?;

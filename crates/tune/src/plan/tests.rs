@@ -327,6 +327,10 @@ fn no_key_is_made_for_an_adapter_that_is_none() {
         r"HKLM\SYSTEM\CurrentControlSet\Control\Class\{4d36e972-e325-11ce-bfc1-08002be10318}";
     let lines = format!("[{class}\\0001]\r\n\"DriverDesc\"=\"An adapter\"");
     assert!(plan(&["*RssBaseProcNumber@0001=2"], &lines, &[]).is_ok());
+    // Of two adapters, one of which has the value, none is chosen unasked.
+    let two = format!("{lines}\r\n[{class}\\0002]\r\n\"*RssBaseProcNumber\"=\"0\"");
+    let refused = plan(&["*RssBaseProcNumber=2"], &two, &[]).unwrap_err();
+    assert!(matches!(refused, PlanError::WhichPart { .. }), "{refused}");
     let refused = plan(&["*RssBaseProcNumber@0042=2"], &lines, &[]).unwrap_err();
     assert!(
         matches!(&refused, PlanError::WhichPart { found, .. } if found == &["0001"]),
