@@ -3,6 +3,7 @@
 //! Every figure stands beside what it is compared with, measured in the same run and in turn, as
 //! a ratio of medians: the machines are shared and noisy, absolute times mean little.
 
+mod hives;
 mod load;
 mod page;
 mod probes;
@@ -34,13 +35,18 @@ fn main() -> Outcome<()> {
         [what, laglab, trace] if what == Path::new("page") => {
             page::requests(&mut report, laglab, trace)?;
         }
+        [what, folder] if what == Path::new("make-hives") => hives::make(folder)?,
+        [what, laglab, scratch] if what == Path::new("hives") => {
+            hives::audit(&mut report, laglab, scratch)?;
+        }
         [what, laglab] if what == Path::new("probes") => probes::all(&mut report, laglab)?,
         [laglab, scratch, data, python @ ..] => {
             everything(&mut report, laglab, scratch, data, python.first())?;
         }
         _ => {
             let usage = "usage: bench LAGLAB SCRATCH_FOLDER DATA_FOLDER [PEERS_PYTHON], \
-                         bench page LAGLAB TRACE, bench probes LAGLAB, or bench views";
+                         bench page LAGLAB TRACE, bench hives LAGLAB SCRATCH_FOLDER, \
+                         bench probes LAGLAB, or bench views";
             return Err(usage.into());
         }
     }
@@ -61,6 +67,7 @@ fn everything(
     // process held when it was started.
     let files = load::files(report, laglab, scratch)?;
     memory(report, laglab, &files)?;
+    hives::audit(report, laglab, scratch)?;
     let large = reports::large(scratch, laglab)?;
     reports::commands(report, laglab, &large)?;
     page::requests(report, laglab, &large[0])?;

@@ -51,6 +51,15 @@ impl SymbolOptions {
         }
     }
 
+    /// Where PDBs are looked for; and on servers, if that is allowed.
+    pub(crate) fn stores(&self) -> Result<Stores, Failure> {
+        let path = self.path()?;
+        Ok(match self.allow_network {
+            true => Stores::online(path),
+            false => Stores::offline(path),
+        })
+    }
+
     fn path(&self) -> Result<SymbolPath, Failure> {
         let path = self.text().parse::<SymbolPath>().map_err(|error| {
             let whence = self.symbols.as_ref().map_or(VARIABLE, |_| "--symbols");
@@ -93,12 +102,8 @@ pub(crate) struct Symbolication {
 impl Symbolication {
     /// For the images of a trace. Nothing is opened yet.
     pub(crate) fn new(options: &SymbolOptions, images: &Images) -> Result<Symbolication, Failure> {
-        let path = options.path()?;
-        let is_asked = !path.is_empty();
-        let mut symbolizer = Symbolizer::new(match options.allow_network {
-            true => Stores::online(path),
-            false => Stores::offline(path),
-        });
+        let is_asked = !options.path()?.is_empty();
+        let mut symbolizer = Symbolizer::new(options.stores()?);
         let rows = (0..images.len()).map(|row| {
             let module = module(images, row).map(|module| symbolizer.add(module));
             (module, images.base_address[row])

@@ -11,7 +11,7 @@ use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
 
 use crate::symbol_path::{Form, in_store};
 use crate::symbolizer::Outcome;
-use crate::{Pdb, PdbId, stores};
+use crate::{PdbId, stores};
 
 /// How long a server may take to be reached, and then to send anything more.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -58,12 +58,13 @@ impl Servers {
     }
 
     /// Downloads a PDB and keeps it in the first of the stores that can be written, or nowhere.
-    pub(crate) fn fetch(
+    pub(crate) fn fetch<T>(
         &mut self,
         wanted: &Wanted<'_>,
         form: Form,
         keep_in: &[PathBuf],
-    ) -> Result<Pdb, Outcome> {
+        read: &stores::Read<'_, T>,
+    ) -> Result<T, Outcome> {
         if self.absent.contains(wanted.url) {
             return Err(Outcome::Absent);
         }
@@ -81,10 +82,10 @@ impl Servers {
             }
             Form::Plain | Form::Pointer => self.download(wanted, &mut new.file)?,
         }
-        let pdb = Pdb::open(new.file.try_clone().map_err(failed)?, wanted.id)?;
+        let found = read(new.file.try_clone().map_err(failed)?)?;
         // Not being able to keep it is no reason not to use it.
         let _ = new.keep();
-        Ok(pdb)
+        Ok(found)
     }
 
     /// Gets the file at an address.

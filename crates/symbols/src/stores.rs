@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read, Seek, Write};
+use std::io::{self, BufReader, Read as _, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use crate::PdbId;
-use crate::pdb::Pdb;
+use crate::pdb::{Pdb, PdbError};
 #[cfg(feature = "network")]
 use crate::server::Servers;
 use crate::symbol_path::{Candidate, Form, Place, SymbolPath};
@@ -15,6 +15,9 @@ use crate::symbolizer::{Attempt, NotFound, Outcome, PdbSource};
 
 /// Most that is read of a `file.ptr`, in bytes: more than any path has.
 const MAX_POINTER: u64 = 64 << 10;
+
+/// What reads a PDB that was found.
+pub(crate) type Read<'a, T> = dyn Fn(File) -> Result<T, PdbError> + 'a;
 
 /// Finds PDBs in the places of a symbol path.
 #[derive(Debug)]
@@ -46,36 +49,19 @@ impl Stores {
         }
     }
 
-    fn look(&mut self, candidate: &Candidate, id: &PdbId) -> Result<Pdb, Outcome> {
-        match &candidate.place {
-            Place::File { root, names } => {
-                let path = self.folders.find(root, names).ok_or(Outcome::Absent)?;
-                open_file(&path, root, candidate.form, id)
-            }
-            #[cfg(not(feature = "network"))]
-            Place::Url { .. } => Err(Outcome::NetworkNotAllowed),
-            #[cfg(feature = "network")]
-            Place::Url {
-                server,
-                url,
-                keep_in,
-            } => {
-                let servers = self.servers.as_mut().ok_or(Outcome::NetworkNotAllowed)?;
-                let wanted = crate::server::Wanted { server, url, id };
-                let pdb = servers.fetch(&wanted, candidate.form, keep_in)?;
-                self.folders = Folders::default();
-                Ok(pdb)
-            }
-        }
-    }
-}
-
-impl PdbSource for Stores {
-    fn find(&mut self, id: &PdbId) -> Result<Pdb, NotFound> {
+    /// Finds a PDB, and reads of it what is wanted.
+    ///
+    /// # Errors
+    /// If none that `read` takes can be found: where it was looked for.
+    pub fn read<T>(
+        &mut self,
+        id: &PdbId,
+        read: &dyn Fn(File) -> Result<T, PdbError>,
+    ) -> Result<T, NotFound> {
         let mut attempts: Vec<Attempt> = Vec::new();
         for candidate in self.path.candidates(id) {
-            let outcome = match self.look(&candidate, id) {
-                Ok(pdb) => return Ok(pdb),
+            let outcome = match self.look(&candidate, id, read) {
+                Ok(read) => return Ok(read),
                 Err(outcome) => outcome,
             };
             let place = match (&candidate.place, &outcome) {
@@ -93,23 +79,57 @@ impl PdbSource for Stores {
         }
         Err(NotFound { attempts })
     }
+
+    fn look<T>(
+        &mut self,
+        candidate: &Candidate,
+        id: &PdbId,
+        read: &Read<'_, T>,
+    ) -> Result<T, Outcome> {
+        match &candidate.place {
+            Place::File { root, names } => {
+                let path = self.folders.find(root, names).ok_or(Outcome::Absent)?;
+                read_file(&path, root, candidate.form, read)
+            }
+            #[cfg(not(feature = "network"))]
+            Place::Url { .. } => Err(Outcome::NetworkNotAllowed),
+            #[cfg(feature = "network")]
+            Place::Url {
+                server,
+                url,
+                keep_in,
+            } => {
+                let servers = self.servers.as_mut().ok_or(Outcome::NetworkNotAllowed)?;
+                let wanted = crate::server::Wanted { server, url, id };
+                let found = servers.fetch(&wanted, candidate.form, keep_in, read)?;
+                self.folders = Folders::default();
+                Ok(found)
+            }
+        }
+    }
 }
 
-/// Opens the PDB that a store below `root` has at `path`.
-fn open_file(path: &Path, root: &Path, form: Form, id: &PdbId) -> Result<Pdb, Outcome> {
+impl PdbSource for Stores {
+    fn find(&mut self, id: &PdbId) -> Result<Pdb, NotFound> {
+        self.read(id, &|file| Pdb::open(file, id))
+    }
+}
+
+/// Reads the PDB that a store below `root` has at `path`.
+fn read_file<T>(path: &Path, root: &Path, form: Form, read: &Read<'_, T>) -> Result<T, Outcome> {
     let failed = |error: io::Error| Outcome::Failed(error.to_string());
     let file = File::open(path).map_err(failed)?;
     match form {
-        Form::Plain => Ok(Pdb::open(file, id)?),
+        Form::Plain => Ok(read(file)?),
         Form::Compressed => {
             let mut expanded = tempfile::tempfile().map_err(failed)?;
             expand(file, &mut expanded).map_err(failed)?;
-            Ok(Pdb::open(expanded, id)?)
+            Ok(read(expanded)?)
         }
         Form::Pointer => {
             let mut text = String::new();
-            let read = file.take(MAX_POINTER).read_to_string(&mut text);
-            read.map_err(failed)?;
+            let taken = file.take(MAX_POINTER).read_to_string(&mut text);
+            taken.map_err(failed)?;
             let text = text.trim().trim_start_matches('\u{feff}');
             match text.strip_prefix("MSG:") {
                 Some(message) => Err(Outcome::Failed(message.trim().to_owned())),
@@ -117,7 +137,7 @@ fn open_file(path: &Path, root: &Path, form: Form, id: &PdbId) -> Result<Pdb, Ou
                     let target = root.join(text.strip_prefix("PATH:").unwrap_or(text));
                     let named =
                         |error| Outcome::Failed(format!("leads to {}: {error}", target.display()));
-                    Ok(Pdb::open(File::open(&target).map_err(named)?, id)?)
+                    Ok(read(File::open(&target).map_err(named)?)?)
                 }
             }
         }

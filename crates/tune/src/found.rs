@@ -38,6 +38,8 @@ pub enum Place {
     Power {
         /// The scheme's GUID.
         scheme: String,
+        /// The GUID of the group that the setting is in, which is the same in every scheme.
+        subgroup: String,
         /// The setting's GUID.
         setting: String,
         /// Whether this is its value while on battery.
@@ -77,6 +79,7 @@ impl fmt::Display for Place {
                 scheme,
                 setting,
                 on_battery,
+                ..
             } => {
                 write!(
                     f,

@@ -1,5 +1,6 @@
 //! A change that was thought through: what is set, how it is undone, what is checked and measured.
 
+mod command;
 mod powershell;
 mod request;
 mod text;
@@ -28,7 +29,7 @@ pub struct Plan {
 pub struct Change {
     /// The setting.
     pub setting: &'static Setting,
-    /// Where it is kept: in the registry or in the boot configuration.
+    /// Where it is kept.
     pub place: Place,
     /// What is there now, as it was found; `None` if nothing is.
     pub from: Option<Value>,
@@ -58,7 +59,9 @@ pub enum PlanError {
     },
     /// It is in no place that can be written to.
     #[error(
-        "{name} is kept where a plan cannot write: it writes to the registry and the boot configuration"
+        "{name} is kept where a plan cannot write: it writes to the registry, the boot configuration and power \
+         schemes, and to what Set-Smb…, Set-NetAdapter…, Set-NetTCPSetting, Set-NetOffloadGlobalSetting and \
+         netsh change"
     )]
     NotWritable {
         /// The name.
@@ -87,10 +90,25 @@ pub enum PlanError {
     },
     /// Nothing says what is there now, so nothing would say how to undo the change.
     #[error(
-        "no input tells what {0} is now, so it could not be undone: give --from with the hive or an \
-         export of its whole key"
+        "no input tells what {what} is now, so it could not be undone: give --from with {give}"
     )]
-    UnknownNow(String),
+    UnknownNow {
+        /// The place, or the setting if its place is not known either.
+        what: String,
+        /// What would tell it.
+        give: String,
+    },
+    /// What is there now cannot be brought back.
+    #[error(
+        "{place} is now {found}, which is no value that can be set again, so it could not be undone: give --from \
+         with the answer of PowerShell's command as JSON (ConvertTo-Json), which is not translated"
+    )]
+    NotUndoable {
+        /// The place.
+        place: String,
+        /// What is there.
+        found: String,
+    },
     /// It lowers protection, and nobody accepted that.
     #[error("{name}={value} lowers protection: {risk} If that is meant, add --accept-risk {name}")]
     LowersProtection {
@@ -183,12 +201,31 @@ fn change(
     let found = match known.state(&place) {
         State::Said(found) => Some(found),
         State::Absent => None,
-        State::Unknown => return Err(PlanError::UnknownNow(place.to_string())),
+        State::Unknown => {
+            let pattern = setting.places.iter().find(|pattern| pattern.is(&place));
+            return Err(PlanError::UnknownNow {
+                what: place.to_string(),
+                give: pattern.map_or(String::new(), command::told_by),
+            });
+        }
     };
     let from = found.as_ref().and_then(|found| found.value.clone());
+    if !command::is_undoable(setting, &place, from.as_ref()) {
+        return Err(PlanError::NotUndoable {
+            place: place.to_string(),
+            found: from.map_or("empty".to_owned(), |value| value.to_string()),
+        });
+    }
     let to = match &request.value {
         Some(text) => Some(value(setting, &request.name, &place, text)?),
-        None => None,
+        None if command::is_removable(&place) => None,
+        None => {
+            return Err(PlanError::Value {
+                name: request.name.clone(),
+                value: "absent".to_owned(),
+                why: "no command removes it: give a value".to_owned(),
+            });
+        }
     };
     let effective = |value: &Option<Value>| match value {
         Some(value) => setting.read(&place, value).ok(),
@@ -238,58 +275,111 @@ fn setting(name: &str) -> Result<&'static Setting, PlanError> {
     }
 }
 
-/// Where the setting is to be written: where it was found, or else the first of its places.
+/// Where the setting is to be written: where it was found, in the order of its places, or else the first of
+/// those.
 fn place(setting: &Setting, request: &Request, known: &Known<'_>) -> Result<Place, PlanError> {
     let writable = || {
-        let places = setting.places.iter();
-        places.filter(|place| {
-            matches!(
-                place,
-                PlacePattern::Registry { .. } | PlacePattern::Boot { .. }
-            )
-        })
+        setting
+            .places
+            .iter()
+            .filter(|place| command::is_writable(place))
     };
     let first = writable().next().ok_or_else(|| PlanError::NotWritable {
         name: request.name.clone(),
     })?;
-    let found: Vec<&Place> = (known.words().iter())
-        .map(|found| &found.place)
-        .filter(|place| writable().any(|pattern| pattern.is(place)))
+    let found: Vec<(Option<String>, &Place)> = writable()
+        .flat_map(|pattern| {
+            let words = known.words().iter().map(|found| &found.place);
+            let own: Vec<&Place> = words.filter(|place| pattern.is(place)).collect();
+            let part = |place| part(pattern, place, has_several_schemes(&own));
+            own.iter()
+                .map(|place| (part(place), *place))
+                .collect::<Vec<_>>()
+        })
         .collect();
-    let part = |place: &Place| {
-        let Place::Registry { key, .. } = place else {
-            return None;
+    let mut parts: Vec<String> = found.iter().filter_map(|(part, _)| part.clone()).collect();
+    parts.extend(parts_in_keys(first, known));
+    parts.sort();
+    parts.dedup();
+    let which_part = || match parts.is_empty() {
+        true => PlanError::UnknownNow {
+            what: setting.name.clone(),
+            give: command::told_by(first),
+        },
+        false => PlanError::WhichPart {
+            name: request.name.clone(),
+            found: parts.clone(),
+        },
+    };
+    let Some(wanted) = &request.part else {
+        let whole = found.iter().find(|(part, _)| part.is_none());
+        return match (whole, found.as_slice(), filled(first, None)) {
+            (Some((_, place)), ..) => Ok((*place).clone()),
+            (None, [(_, place)], _) if parts.len() == 1 => Ok((*place).clone()),
+            (None, [], Some(place)) => Ok(in_known_entry(place, known)),
+            _ => Err(which_part()),
         };
-        let pattern = writable().find(|pattern| pattern.is(place))?;
+    };
+    let is_wanted = |part: &String| part.eq_ignore_ascii_case(wanted);
+    if let Some((_, place)) = found
+        .iter()
+        .find(|(part, _)| part.as_ref().is_some_and(is_wanted))
+    {
+        return Ok((*place).clone());
+    }
+    // A key that is there without the value; one that is not would be of an adapter that is none.
+    let mut keys = parts_in_keys(first, known).into_iter();
+    let place = keys
+        .find(is_wanted)
+        .and_then(|key| filled(first, Some(&key)));
+    place.ok_or_else(which_part)
+}
+
+/// What tells a place from the others of its setting: the open part of its key, the adapter or template that a
+/// command tells of, or whether the power scheme is that of the mains or of the battery.
+fn part(pattern: &PlacePattern, place: &Place, has_several_schemes: bool) -> Option<String> {
+    match place {
+        Place::Registry { key, .. } => {
+            let parts = pattern.open_parts(key);
+            parts.first().map(|part| (*part).to_owned())
+        }
+        Place::Answer { object, .. } if !object.is_empty() => Some(object.clone()),
+        Place::Power {
+            scheme, on_battery, ..
+        } => {
+            let supply = if *on_battery { "dc" } else { "ac" };
+            Some(match has_several_schemes {
+                true => format!("{scheme}/{supply}"),
+                false => supply.to_owned(),
+            })
+        }
+        _ => None,
+    }
+}
+
+fn has_several_schemes(places: &[&Place]) -> bool {
+    let mut schemes = places.iter().filter_map(|place| match place {
+        Place::Power { scheme, .. } => Some(scheme),
+        _ => None,
+    });
+    schemes
+        .next()
+        .is_some_and(|first| schemes.any(|scheme| scheme != first))
+}
+
+/// What the open part of a pattern's key is in the keys that inputs tell of.
+fn parts_in_keys(pattern: &PlacePattern, known: &Known<'_>) -> Vec<String> {
+    let keys = known.words().iter().filter_map(|found| match &found.place {
+        Place::Registry { key, .. } if pattern.is_in(key) => Some(key),
+        _ => None,
+    });
+    keys.filter_map(|key| {
         pattern
             .open_parts(key)
             .first()
             .map(|part| (*part).to_owned())
-    };
-    match &request.part {
-        Some(wanted) => {
-            let is_wanted =
-                |place: &&&Place| part(place).is_some_and(|part| part.eq_ignore_ascii_case(wanted));
-            match found.iter().find(is_wanted) {
-                Some(place) => Ok((*place).clone()),
-                None => filled(first, Some(wanted)).ok_or_else(|| PlanError::WhichPart {
-                    name: request.name.clone(),
-                    found: found.iter().filter_map(|place| part(place)).collect(),
-                }),
-            }
-        }
-        None => match (
-            found.as_slice(),
-            filled(first, None).map(|place| in_known_entry(place, known)),
-        ) {
-            ([only], _) => Ok((*only).clone()),
-            (_, Some(place)) => Ok(found.first().map_or(place, |found| (*found).clone())),
-            (found, None) => Err(PlanError::WhichPart {
-                name: request.name.clone(),
-                found: found.iter().filter_map(|place| part(place)).collect(),
-            }),
-        },
-    }
+    })
+    .collect()
 }
 
 /// The place of a pattern, whose one open part is `part`.
@@ -352,6 +442,14 @@ fn value(setting: &Setting, name: &str, place: &Place, text: &str) -> Result<Val
     let datum = setting.parse(text);
     if let Some(why) = audit::not_allowed(setting, &datum) {
         return Err(refused(why));
+    }
+    if matches!(place, Place::Answer { .. } | Place::Power { .. }) {
+        let word = command::word(setting, place, &datum);
+        let word = word.ok_or_else(|| refused("no command takes that there".to_owned()))?;
+        return Ok(match (place, word.parse()) {
+            (Place::Power { .. }, Ok(number)) => Value::Dword(number),
+            _ => Value::Text(word),
+        });
     }
     if matches!(place, Place::Boot { .. }) {
         let switch = setting.types.contains(&Type::Switch);

@@ -1,5 +1,7 @@
 //! Places that say different things of one setting.
 
+use std::collections::HashMap;
+
 use super::{Finding, Kind, Remark};
 use crate::catalogue::Datum;
 use crate::found::Place;
@@ -10,28 +12,42 @@ const TIMESTAMPS: &str = "tcp_timestamps";
 
 /// Adds to findings that another one contradicts what that says.
 pub(super) fn add(findings: &mut [Finding]) {
+    let mut by_setting: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (number, finding) in findings.iter().enumerate() {
+        if is_about_the_machine(finding) {
+            let id = finding.setting.id.as_str();
+            by_setting.entry(id).or_default().push(number);
+        }
+    }
+    let of = |id: &str| by_setting.get(id).map_or(&[][..], Vec::as_slice);
     let mut said = Vec::new();
     for (one, finding) in findings.iter().enumerate() {
-        for (other, against) in findings.iter().enumerate() {
-            let is_pair = finding.setting.id == against.setting.id
-                && is_about_the_machine(&finding.found.place)
-                && is_about_the_machine(&against.found.place);
-            let (Some(value), Some(contrary)) = (&finding.value, &against.value) else {
-                continue;
-            };
-            let contrary_to = if is_pair && one != other {
-                value != contrary
-            } else {
-                finding.setting.id == TCP_1323
-                    && against.setting.id == TIMESTAMPS
-                    && are_timestamps_contrary(value, contrary)
-            };
-            if contrary_to {
-                let says = format!(
-                    "{} says {contrary} ({}).",
-                    against.found.place, against.found.origin
-                );
-                said.push((one, says));
+        let Some(value) = &finding.value else {
+            continue;
+        };
+        let mut say = |against: &Finding, contrary: &Datum| {
+            let (place, origin) = (&against.found.place, &against.found.origin);
+            said.push((one, format!("{place} says {contrary} ({origin}).")));
+        };
+        let others = match is_about_the_machine(finding) {
+            true => of(&finding.setting.id),
+            false => &[],
+        };
+        for against in others.iter().map(|other| &findings[*other]) {
+            if let Some(contrary) = against.value.as_ref().filter(|other| *other != value) {
+                say(against, contrary);
+            }
+        }
+        if finding.setting.id == TCP_1323 {
+            // Each template of TCP has its own.
+            let stamps = findings
+                .iter()
+                .filter(|other| other.setting.id == TIMESTAMPS);
+            for against in stamps {
+                let contrary = against.value.as_ref();
+                if let Some(contrary) = contrary.filter(|now| are_timestamps_contrary(value, now)) {
+                    say(against, contrary);
+                }
             }
         }
     }
@@ -43,10 +59,14 @@ pub(super) fn add(findings: &mut [Finding]) {
     }
 }
 
-/// Whether a place is there once on a machine, not once for each adapter, scheme or policy.
-fn is_about_the_machine(place: &Place) -> bool {
-    match place {
-        Place::Registry { key, .. } => !key.as_str().contains(['{', '}']),
+/// Whether a place is there once on a machine, not once for each adapter, device, scheme or policy.
+fn is_about_the_machine(finding: &Finding) -> bool {
+    match &finding.found.place {
+        Place::Registry { key, .. } => {
+            let places = finding.setting.places.iter();
+            let mut here = places.filter(|place| place.is(&finding.found.place));
+            here.any(|place| place.open_parts(key).is_empty())
+        }
         Place::Answer { object, .. } => object.is_empty(),
         Place::Boot { .. } | Place::Power { .. } | Place::Kernel { .. } => false,
     }

@@ -155,3 +155,26 @@ fn what_is_asked_for_counts_before_what_inputs_tell() {
         (Some(22631), Some(Edition::Pro))
     );
 }
+
+#[test]
+fn devices_and_adapters_may_differ_and_one_machine_may_not() {
+    let device = |number: &str, supported: u32| {
+        format!(
+            "[HKLM\\SYSTEM\\CurrentControlSet\\Enum\\PCI\\VEN_8086\\{number}\\Device Parameters\\\
+             Interrupt Management\\MessageSignaledInterruptProperties]\r\n\"MSISupported\"=dword:{supported}\r\n"
+        )
+    };
+    let lines = device("1", 1) + &device("2", 0);
+    let devices = of_reg(&lines, &PRO);
+    assert_eq!(devices.findings.len(), 2);
+    assert!(!kinds(&devices, "msi").contains(&Kind::Contradiction));
+    let server = "[HKLM\\SYSTEM\\CurrentControlSet\\Services\\LanmanServer\\Parameters]\r\n\
+                  \"RequireSecuritySignature\"=dword:0";
+    let text = format!("Windows Registry Editor Version 5.00\r\n{server}\r\n");
+    let mut inputs = read("a.reg", text.as_bytes()).unwrap();
+    let answer = b"EnableSMB1Protocol       : False\nRequireSecuritySignature : True\n";
+    inputs.extend(read("smb.txt", answer).unwrap());
+    let contrary = kinds(&audit(&inputs, &PRO), "smb_srv_require");
+    let said = contrary.iter().filter(|kind| **kind == Kind::Contradiction);
+    assert_eq!(said.count(), 2, "each of both places says so of the other");
+}

@@ -162,6 +162,7 @@ mod tests {
         };
         assert!(parking.is(&Place::Power {
             scheme: "381b4222-f694-41f0-9685-ff5bb260df2e".to_owned(),
+            subgroup: "54533251-82be-4824-96c1-47b60b740d00".to_owned(),
             setting: "{0CC5B647-C1DF-4637-891A-DEC35C318583}".to_owned(),
             on_battery: true,
         }));

@@ -40,7 +40,7 @@ fn is_cabinet(bytes: &[u8]) -> bool {
 
 /// Whether a file of that name may say something of settings. Documents and programs lie beside them.
 fn is_wanted(name: &str) -> bool {
-    const ENDS: [&str; 12] = [
+    const ENDS: [&str; 14] = [
         "adml",
         "admx",
         "hiv",
@@ -49,6 +49,8 @@ fn is_wanted(name: &str) -> bool {
         "inf",
         "json",
         "log",
+        "log1",
+        "log2",
         "pol",
         "policyrules",
         "reg",

@@ -185,8 +185,8 @@ fn add(reading: &mut Reading, object: &Object) {
         // Lists show the two numbers of a processor as one, `group:number`.
         match (name.as_str(), value.split_once(':')) {
             ("BaseProcessor" | "MaxProcessor", Some((group, number))) => {
-                reading.answer(command, whose, &format!("{name}Group"), group, *at);
-                reading.answer(command, whose, &format!("{name}Number"), number, *at);
+                reading.answer(command, whose, &format!("{name}Group"), group.trim(), *at);
+                reading.answer(command, whose, &format!("{name}Number"), number.trim(), *at);
             }
             _ => reading.answer(command, whose, name, value, *at),
         }

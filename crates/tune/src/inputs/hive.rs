@@ -22,11 +22,14 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Reading, HiveError> {
     let hive = Hive::open(bytes)?;
     let root = hive.root()?;
     let mut reading = Reading::new(name, Format::Hive);
-    if !hive.is_settled() {
+    let claimed = hive.claimed_size();
+    if claimed > bytes.len() as u64 {
         reading.complain(
             At::Whole,
-            "the hive was copied while in use: its last changes are in its .LOG1 and .LOG2 only, \
-             which are not read",
+            format!(
+                "the file is cut off: {} of {claimed} bytes are there, and what is in the others is missing",
+                bytes.len()
+            ),
         );
     }
     match kind(&root)? {

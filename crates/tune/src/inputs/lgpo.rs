@@ -93,8 +93,20 @@ fn value(action: &str) -> Option<Value> {
         "MULTISZ" => Value::List(data.split("\\0").map(str::to_owned).collect()),
         "DWORD" => Value::Dword(number()?.try_into().ok()?),
         "QWORD" => Value::Qword(number()?),
+        "BINARY" => Value::Binary(bytes(data)?),
         _ => return None,
     })
+}
+
+/// Bytes as pairs of hexadecimal digits. The document gives no example, so they may stand together or apart.
+fn bytes(data: &str) -> Option<Vec<u8>> {
+    let digits: Vec<u8> = (data.bytes())
+        .filter(|byte| !matches!(byte, b' ' | b',' | b':' | b'-'))
+        .collect();
+    let (pairs, odd) = digits.as_chunks::<2>();
+    let value = |digit: u8| char::from(digit).to_digit(16);
+    let byte = |pair: &[u8; 2]| u8::try_from(value(pair[0])? << 4 | value(pair[1])?).ok();
+    odd.is_empty().then(|| pairs.iter().map(byte).collect())?
 }
 
 #[cfg(test)]
@@ -109,7 +121,8 @@ mod tests {
         let text = "; ----\n; PARSING Computer POLICY\n\nComputer\nSoftware\\Policies\\A\nOne\n\
                     DWORD:0x10\n\nUser\nSoftware\\Policies\\B\nTwo\nSZ:a b \n\nComputer\n\
                     Software\\Policies\\A\nThree\nDELETE\n\nComputer\nSoftware\\C\nFour\n\
-                    MULTISZ:a\\0b\n\nnonsense\n";
+                    MULTISZ:a\\0b\n\nUser\nSoftware\\C\nFive\nBINARY:00fF\n\nUser\nSoftware\\C\n\
+                    Six\nBINARY:0\n\nnonsense\n";
         assert!(starts(text));
         let read = read("a.txt", &decode(text.as_bytes())).input;
         let found: Vec<String> = read
@@ -124,9 +137,13 @@ mod tests {
                 "HKCU\\Software\\Policies\\B\\Two Some(Text(\"a b \")) a.txt:12",
                 "HKLM\\Software\\Policies\\A\\Three None a.txt:17",
                 "HKLM\\Software\\C\\Four Some(List([\"a\", \"b\"])) a.txt:22",
+                "HKCU\\Software\\C\\Five Some(Binary([0, 255])) a.txt:27",
             ]
         );
-        assert_eq!(read.complaints.first[0].at, line(23));
+        let complaints: Vec<_> = (read.complaints.first.iter())
+            .map(|complaint| complaint.at)
+            .collect();
+        assert_eq!(complaints, [line(31), line(33)]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod bcdedit;
 mod cmdlet;
 mod energy_report;
 mod hive;
+mod hive_logs;
 mod identity;
 mod latency_mon;
 mod lgpo;
@@ -40,6 +41,8 @@ pub use regf::HiveError;
 use crate::found::{At, Found, Origin};
 use crate::machine::Machine;
 use crate::registry::Key;
+use archive::Member;
+use hive_logs::Log;
 use reading::Reading;
 
 /// The largest file that is read, in bytes: hives are at most 2 GiB.
@@ -236,6 +239,15 @@ pub enum InputError {
         /// Why.
         source: io::Error,
     },
+    /// A transaction log of a hive, without the hive.
+    #[error(
+        "{name}: this is the log of a hive, which holds no settings by itself: give the hive, beside which \
+         its logs are looked for"
+    )]
+    LogOfHive {
+        /// The file.
+        name: String,
+    },
     /// A folder or archive without a file that says something of settings.
     #[error("{name}: no policy, baseline or export is in it")]
     Nothing {
@@ -261,10 +273,20 @@ pub fn read_files(paths: &[impl AsRef<Path>]) -> Result<Vec<Input>, InputError> 
             let files = files.iter().map(|file| read_file(file));
             inputs.extend(known(&path.display().to_string(), files)?);
         } else {
-            inputs.extend(read_file(path)?);
+            match read_file(path) {
+                // The hive that it belongs to is read with it.
+                Err(InputError::LogOfHive { .. }) if is_log_of_one(path, paths) => {}
+                file => inputs.extend(file?),
+            }
         }
     }
     Ok(named(inputs))
+}
+
+/// Whether a file is by its name a log of a hive that is among the others.
+fn is_log_of_one(log: &Path, paths: &[impl AsRef<Path>]) -> bool {
+    let mut hives = paths.iter().map(|path| path.as_ref().to_string_lossy());
+    hives.any(|hive| hive_logs::is_named_after(&log.to_string_lossy(), &hive))
 }
 
 /// What is known of the files of a folder or archive, in which others lie too: those are passed over
@@ -276,7 +298,7 @@ fn known(
     let mut inputs = Vec::new();
     for file in files {
         match file {
-            Err(InputError::Unknown { .. }) => {}
+            Err(InputError::Unknown { .. } | InputError::LogOfHive { .. }) => {}
             file => inputs.extend(file?),
         }
     }
@@ -302,15 +324,39 @@ fn read_file(path: &Path) -> Result<Vec<Translated>, InputError> {
             limit: MAX_FILE,
         });
     }
-    read_any(&name, &std::fs::read(path).map_err(failed)?)
+    let bytes = std::fs::read(path).map_err(failed)?;
+    read_any(&name, bytes, &|| logs_beside(path))
 }
 
-/// Reads the bytes of a file: one input, or those in it if it is an archive.
+/// The logs that lie beside a hive. One that cannot be read is as if it were not there: what is missing
+/// then, is said.
+fn logs_beside(hive: &Path) -> Vec<Log> {
+    let (Some(name), Some(folder)) = (hive.file_name(), hive.parent()) else {
+        return Vec::new();
+    };
+    let folder = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
+    let hive = name.to_string_lossy();
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let logs = files.filter_map(|file| {
+        let name = file.file_name().to_string_lossy().into_owned();
+        let is_wanted = hive_logs::is_named_after(&name, &hive)
+            && file.metadata().is_ok_and(|data| data.len() <= MAX_FILE);
+        let bytes = is_wanted.then(|| std::fs::read(file.path()).ok())??;
+        Some(Log { name, bytes })
+    });
+    logs.collect()
+}
+
+/// Reads the bytes of a file: one input, or those in it if it is an archive. Of a hive, logs are looked for
+/// in the archive only.
 ///
 /// # Errors
 /// As [`read_files`].
 pub fn read(name: &str, bytes: &[u8]) -> Result<Vec<Input>, InputError> {
-    Ok(named(read_any(name, bytes)?))
+    Ok(named(read_any(name, bytes.to_vec(), &Vec::new)?))
 }
 
 /// An input, with the texts of policies if it is an ADML.
@@ -353,34 +399,58 @@ fn named(inputs: Vec<Translated>) -> Vec<Input> {
         .collect()
 }
 
-fn read_any(name: &str, bytes: &[u8]) -> Result<Vec<Translated>, InputError> {
-    if archive::starts(bytes) {
-        check_claim(name, Format::Archive)?;
-        let members = archive::members(name, bytes)?;
-        let members = members.iter();
-        let members = members.map(|member| {
-            let read = read_one(&member.name, &member.bytes)?;
-            Ok(vec![read])
-        });
-        return known(name, members);
+fn read_any(
+    name: &str,
+    bytes: Vec<u8>,
+    logs: &dyn Fn() -> Vec<Log>,
+) -> Result<Vec<Translated>, InputError> {
+    if !archive::starts(&bytes) {
+        return Ok(vec![read_one(name, bytes, logs)?]);
     }
-    Ok(vec![read_one(name, bytes)?])
+    check_claim(name, Format::Archive)?;
+    let members = archive::members(name, &bytes)?.into_iter();
+    let (logs, members): (Vec<_>, Vec<_>) =
+        members.partition(|member| hive_logs::is_log(&member.bytes));
+    let logs: Vec<Log> = (logs.into_iter())
+        .map(|Member { name, bytes }| Log { name, bytes })
+        .collect();
+    let members = members.into_iter().map(|member| {
+        let own = || {
+            let own = logs.iter();
+            let own = own.filter(|log| hive_logs::is_named_after(&log.name, &member.name));
+            own.cloned().collect()
+        };
+        Ok(vec![read_one(&member.name, member.bytes, &own)?])
+    });
+    known(name, members)
 }
 
-fn read_one(name: &str, bytes: &[u8]) -> Result<Translated, InputError> {
-    let mut translated = if regf::starts(bytes) {
+fn read_one(
+    name: &str,
+    mut bytes: Vec<u8>,
+    logs: &dyn Fn() -> Vec<Log>,
+) -> Result<Translated, InputError> {
+    let mut translated = if hive_logs::is_log(&bytes) {
+        return Err(InputError::LogOfHive {
+            name: name.to_owned(),
+        });
+    } else if regf::starts(&bytes) {
         check_claim(name, Format::Hive)?;
-        hive::read(name, bytes)
-            .map(Translated::from)
-            .map_err(|source| InputError::Hive {
-                name: name.to_owned(),
-                source,
-            })?
-    } else if registry_pol::starts(bytes) {
+        let said = hive_logs::replay(&mut bytes, logs);
+        let read = hive::read(name, &bytes);
+        let mut reading = read.map_err(|source| InputError::Hive {
+            name: name.to_owned(),
+            source,
+        })?;
+        for what in said {
+            reading.complain(At::Whole, what);
+        }
+        reading.into()
+    } else if registry_pol::starts(&bytes) {
         check_claim(name, Format::RegistryPol)?;
-        read_policy(name, bytes).into()
+        read_policy(name, &bytes).into()
     } else {
-        read_text(name, bytes)?
+        read_text(name, &bytes)?
     };
     let input = &mut translated.input;
     complete(&mut input.machine, &identity::of(&input.found));
@@ -532,7 +602,7 @@ fn check_claim(name: &str, found: Format) -> Result<(), InputError> {
 /// How a file that is not known begins.
 fn first_words(bytes: &[u8], text: &str) -> String {
     if bytes.is_empty() {
-        return "it is empty".to_owned();
+        return "an empty file".to_owned();
     }
     let first = text.lines().map(str::trim).find(|line| !line.is_empty());
     match first {

@@ -37,40 +37,112 @@ const LABELS: [(&str, &str); 17] = [
     ("RTO", "Initial RTO"),
 ];
 
+/// Values, which newer versions translate no more. The provider of congestion control has others.
+const WORDS: [&str; 13] = [
+    "allowed",
+    "application",
+    "automatic",
+    "default",
+    "disabled",
+    "enabled",
+    "experimental",
+    "highlyrestricted",
+    "none",
+    "normal",
+    "off",
+    "on",
+    "restricted",
+];
+
+/// What the first labels are, by how many stand before that of RFC 1323, which holds its number in every
+/// language: on Windows 7 to 10 (1607), and later.
+const ORDERS: [&[&str]; 2] = [
+    &[
+        "Receive-Side Scaling State",
+        "Chimney Offload State",
+        "NetDMA State",
+        "Direct Cache Access (DCA)",
+        "Receive Window Auto-Tuning Level",
+        "Add-On Congestion Control Provider",
+        "ECN Capability",
+    ],
+    &[
+        "Receive-Side Scaling State",
+        "Receive Window Auto-Tuning Level",
+        "Add-On Congestion Control Provider",
+        "ECN Capability",
+    ],
+];
+
 /// How many labels make a text such a listing.
 const ENOUGH: usize = 3;
 
 pub(super) fn starts(text: &str) -> bool {
-    let known = text
-        .lines()
-        .take(80)
-        .filter(|line| matches!(setting(line), Some((Some(_), _))));
+    let lines = text.lines().take(80).filter_map(setting);
+    let known = lines.filter(|(label, _)| known(label).is_some());
     known.count() >= ENOUGH
 }
 
 /// The label and value of a line.
-fn setting(line: &str) -> Option<(Option<&'static str>, &str)> {
+fn setting(line: &str) -> Option<(&str, &str)> {
     let (label, value) = line.split_once(" : ").or_else(|| line.split_once(": "))?;
-    let (label, value) = (label.to_lowercase(), value.trim());
-    let mut known = LABELS.iter();
-    let known = known.find(|(part, _)| label.contains(&part.to_lowercase()));
+    let value = value.trim();
     let is_word = !value.is_empty() && !value.contains(char::is_whitespace);
-    is_word.then_some((known.map(|(_, label)| *label), value))
+    is_word.then_some((label.trim(), value))
+}
+
+/// The label in full that holds what is known of one.
+fn known(label: &str) -> Option<&'static str> {
+    let label = label.to_lowercase();
+    let words: Vec<&str> = label
+        .split(|letter: char| !letter.is_alphanumeric())
+        .collect();
+    let mut labels = LABELS.iter();
+    let found = labels.find(|(part, _)| {
+        let part = part.to_lowercase();
+        // Abbreviations are within words of other languages.
+        match part.len() {
+            ..=4 => words.contains(&part.as_str()),
+            _ => label.contains(&part),
+        }
+    });
+    found.map(|(_, label)| *label)
 }
 
 pub(super) fn read(name: &str, text: &Text) -> Reading {
     let mut reading = Reading::new(name, Format::Netsh);
-    for (index, written) in text.text.lines().enumerate() {
-        match setting(written) {
-            Some((Some(label), value)) => {
-                reading.answer(COMMAND, "", label, value, line(index));
-            }
-            Some((None, _)) => reading.complain(
-                line(index),
-                format!("this label is not known: {}", written.trim()),
-            ),
-            None => {}
+    let settings: Vec<(usize, &str, &str)> = (text.text.lines().enumerate())
+        .filter_map(|(index, written)| {
+            let (label, value) = setting(written)?;
+            Some((index, label, value))
+        })
+        .collect();
+    let stamps = settings
+        .iter()
+        .position(|(_, label, _)| label.contains("1323"));
+    let order = ORDERS.iter().find(|order| Some(order.len()) == stamps);
+    let mut foreign = Vec::new();
+    for (place, (index, label, value)) in settings.iter().enumerate() {
+        let by_order = order.and_then(|order| order.get(place).copied());
+        let label_in_full = known(label).or(by_order);
+        let is_known_word = WORDS.contains(&value.to_ascii_lowercase().as_str())
+            || value.bytes().all(|byte| byte.is_ascii_digit())
+            || label_in_full == Some("Add-On Congestion Control Provider");
+        match label_in_full.filter(|_| is_known_word) {
+            Some(label) => reading.answer(COMMAND, "", label, value, line(*index)),
+            None => foreign.push((*index, format!("{label}: {value}"))),
         }
+    }
+    if let Some((index, first)) = foreign.first() {
+        reading.complain(
+            line(*index),
+            format!(
+                "{} of {} lines are not known, such as \"{first}\": netsh prints the language of Windows. \
+                 Get-NetTCPSetting and Get-NetOffloadGlobalSetting, each piped into ConvertTo-Json, do not",
+                foreign.len(),
+                settings.len()
+            ),
+        );
     }
     reading
 }
@@ -108,5 +180,41 @@ mod tests {
             ]
         );
         assert_eq!(read.complaints.count, 1);
+    }
+
+    /// Labels as a German Windows 10 shows them, with and without its values translated.
+    #[test]
+    fn translated_labels_are_told_by_their_order_and_translated_values_are_refused() {
+        let text = "Der aktive Status wird abgefragt...\n\nGlobale TCP-Parameter\n\
+            ----------------------------------------------\n\
+            Zustand der empfangsseitigen Skalierung : disabled\n\
+            Autom. Abstimmungsgrad Empfangsfenster  : disabled\n\
+            Add-On \"\u{dc}berlastungssteuerungsanbieter\" : default\n\
+            ECN-Funktion                            : enabled\n\
+            RFC 1323-Zeitstempel                    : allowed\n\
+            RTO (anf\u{e4}nglich)                       : 1000\n\
+            HyStart                                 : enabled\n";
+        assert!(starts(text));
+        let read_it = |text: &str| read("tcp.txt", &decode(text.as_bytes())).input;
+        let input = read_it(text);
+        let found: Vec<String> = (input.found.iter())
+            .map(|found| format!("{} {}", found.place, found.value.as_ref().unwrap()))
+            .collect();
+        assert_eq!(
+            found[..5],
+            [
+                "netsh int tcp show global Receive-Side Scaling State \"disabled\"",
+                "netsh int tcp show global Receive Window Auto-Tuning Level \"disabled\"",
+                "netsh int tcp show global Add-On Congestion Control Provider \"default\"",
+                "netsh int tcp show global ECN Capability \"enabled\"",
+                "netsh int tcp show global RFC 1323 Timestamps \"allowed\"",
+            ]
+        );
+        assert_eq!(input.complaints.count, 0);
+        let translated = read_it(&text.replace("disabled", "deaktiviert"));
+        assert_eq!(translated.found.len(), 5);
+        let complaint = &translated.complaints.first[0].what;
+        assert!(complaint.contains("2 of 7 lines"), "{complaint}");
+        assert!(complaint.contains("ConvertTo-Json"), "{complaint}");
     }
 }

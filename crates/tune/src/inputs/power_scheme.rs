@@ -39,15 +39,15 @@ fn is_guid(word: &str) -> bool {
 
 pub(super) fn read(name: &str, text: &Text) -> Reading {
     let mut reading = Reading::new(name, Format::PowerScheme);
-    let mut scheme = None;
+    let (mut scheme, mut subgroup) = (None, None);
     let mut setting = None;
     let mut numbers = 0;
     for (index, written) in text.text.lines().enumerate() {
         if let Some((level, guid)) = guid(written) {
             let guid = guid.to_ascii_lowercase();
             match level {
-                SCHEME => (scheme, setting) = (Some(guid), None),
-                SUBGROUP => setting = None,
+                SCHEME => (scheme, subgroup, setting) = (Some(guid), None, None),
+                SUBGROUP => (subgroup, setting) = (Some(guid), None),
                 SETTING => (setting, numbers) = (Some(guid), 0),
                 _ => {}
             }
@@ -56,13 +56,16 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
         // Bounds and steps are numbers too, but stand deeper.
         let level = written.len() - written.trim_start().len();
         let number = written.rsplit_once(": 0x").filter(|_| level == SETTING);
-        let (Some(scheme), Some(setting), Some((_, digits))) = (&scheme, &setting, number) else {
+        let ((Some(scheme), Some(subgroup), Some(setting)), Some((_, digits))) =
+            ((&scheme, &subgroup, &setting), number)
+        else {
             continue;
         };
         match u32::from_str_radix(digits.trim(), 16) {
             Ok(number) if numbers < 2 => {
                 let place = Place::Power {
                     scheme: scheme.clone(),
+                    subgroup: subgroup.clone(),
                     setting: setting.clone(),
                     on_battery: numbers == 1,
                 };

@@ -64,10 +64,15 @@ impl Reading {
     /// Something in the input could not be read.
     pub(super) fn complain(&mut self, at: At, what: impl Into<String>) {
         let complaints = &mut self.input.complaints;
+        let what = what.into();
+        let complaint = Complaint { at, what };
+        // What is said once need not be said again.
+        if complaints.first.contains(&complaint) {
+            return;
+        }
         complaints.count += 1;
         if complaints.first.len() < Complaints::KEPT {
-            let what = what.into();
-            complaints.first.push(Complaint { at, what });
+            complaints.first.push(complaint);
         }
     }
 

@@ -14,7 +14,7 @@ use crate::found::At;
 use crate::registry::Value;
 
 /// Where cells begin: after the base block.
-const BASE: usize = 4096;
+pub(super) const BASE: usize = 4096;
 
 /// More of a value than this is kept in segments, of at most this size. In bytes.
 const SEGMENT: usize = 16344;
@@ -94,7 +94,7 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_le_bytes(bytes.try_into().ok()?))
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     let bytes = bytes.get(at..at.checked_add(4)?)?;
     Some(u32::from_le_bytes(bytes.try_into().ok()?))
 }
@@ -116,9 +116,9 @@ impl<'a> Hive<'a> {
         })
     }
 
-    /// Whether the last changes were written to it: else they are in its `.LOG1` and `.LOG2` only.
-    pub(super) fn is_settled(&self) -> bool {
-        u32_at(self.bytes, 4) == u32_at(self.bytes, 8)
+    /// The size that the hive says it has, in bytes.
+    pub(super) fn claimed_size(&self) -> u64 {
+        u32_at(self.bytes, 40).map_or(0, place)
     }
 
     /// The key that all others are below.

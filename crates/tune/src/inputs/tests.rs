@@ -165,6 +165,96 @@ fn long_values_are_put_together_from_their_segments() {
     assert_eq!(input.found[0].value, Some(Value::Binary(bytes)));
 }
 
+/// Sets fields of a hive's or log's first block, and its checksum.
+fn set(bytes: &mut [u8], fields: &[(usize, u32)]) {
+    for (at, field) in fields {
+        bytes[*at..at + 4].copy_from_slice(&field.to_le_bytes());
+    }
+    let words = bytes[..508].as_chunks::<4>().0.iter();
+    let checksum = words.fold(0, |sum, word| sum ^ u32::from_le_bytes(*word));
+    bytes[508..512].copy_from_slice(&checksum.to_le_bytes());
+}
+
+/// A hive that was copied before its last change was written to it, and the log that has the change.
+fn copied_in_use(before: u32, after: u32) -> [Vec<u8>; 2] {
+    let [mut hive, changed] = [before, after].map(|number| {
+        let priority = r"ControlSet001\Control\PriorityControl";
+        let values = [
+            ("Select", "Current", 1),
+            (priority, "Win32PrioritySeparation", number),
+        ];
+        hive(&values, &[])
+    });
+    assert_eq!(hive.len(), changed.len());
+    set(&mut hive, &[(4, 11), (8, 10)]);
+    let sectors = || (hive[4096..].chunks(512)).zip(changed[4096..].chunks(512));
+    let mut bitmap = vec![0; sectors().count().div_ceil(8)];
+    let mut pages = Vec::new();
+    for (number, (old, new)) in sectors().enumerate() {
+        if old != new {
+            bitmap[number / 8] |= 1 << (number % 8);
+            pages.extend(new);
+        }
+    }
+    let mut log = hive[..512].to_vec();
+    set(&mut log, &[(4, 5), (8, 5), (28, 1)]);
+    log.extend(b"DIRT");
+    log.extend(bitmap);
+    log.resize(log.len().next_multiple_of(512), 0);
+    log.extend(pages);
+    [hive, log]
+}
+
+#[test]
+fn a_hive_is_read_with_the_log_beside_it() {
+    let [hive, log] = copied_in_use(0x18, 0x26);
+    let set_to = |input: &Input| {
+        assert_eq!(input.complaints.count, 1);
+        let what = input.complaints.first[0].what.clone();
+        (told(input).remove(0), what)
+    };
+    let expected = |number: &str| format!(r"{PRIORITY}\Win32PrioritySeparation = {number}");
+    let (alone, what) = set_to(&one("SYSTEM", &hive));
+    assert_eq!(alone, expected("0x18"));
+    assert!(what.contains("its last changes are missing"), "{what}");
+
+    let folder = std::env::temp_dir().join(format!("laglab-tune-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = |name: &str| folder.join(name);
+    std::fs::write(path("SYSTEM"), &hive).unwrap();
+    // Copies have their names in any case.
+    std::fs::write(path("system.log1"), &log).unwrap();
+    std::fs::write(path("SYSTEM.LOG2"), b"").unwrap();
+    let mut read = vec![
+        read_files(&[path("SYSTEM")]).unwrap(),
+        read_files(&[path("SYSTEM"), path("system.log1")]).unwrap(),
+        read_files(&[&folder]).unwrap(),
+    ];
+    let alone = read_files(&[path("system.log1")]);
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(
+        matches!(alone, Err(InputError::LogOfHive { .. })),
+        "{alone:?}"
+    );
+
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let options = zip::write::SimpleFileOptions::default();
+    for (name, bytes) in [("config/SYSTEM.LOG1", &log), ("config/SYSTEM", &hive)] {
+        zip.start_file(name, options).unwrap();
+        zip.write_all(bytes).unwrap();
+    }
+    let zip = zip.finish().unwrap().into_inner();
+    read.push(super::read("config.zip", &zip).unwrap());
+    for inputs in read {
+        let [input] = inputs.as_slice() else {
+            panic!("{inputs:?}");
+        };
+        let (found, what) = set_to(input);
+        assert_eq!(found, expected("0x26"), "{}", input.name);
+        assert!(what.contains("its last change is taken"), "{what}");
+    }
+}
+
 #[test]
 fn any_damage_to_a_hive_is_survived() {
     let whole = system();
@@ -177,6 +267,26 @@ fn any_damage_to_a_hive_is_survived() {
         }
         damaged.truncate(damaged.len() - rng.below(2) * rng.below(damaged.len()));
         let _ = read("copy", &damaged);
+    }
+}
+
+#[test]
+fn a_hive_that_is_cut_off_is_said_to_be_and_read_as_far_as_it_goes() {
+    let whole = system();
+    let cut = &whole[..whole.len() - 4096];
+    let input = one("copy", cut);
+    let first = &input.complaints.first[0].what;
+    let expected = format!(
+        "the file is cut off: {} of {} bytes",
+        cut.len(),
+        whole.len()
+    );
+    assert!(first.starts_with(&expected), "{first}");
+    for (place, complaint) in input.complaints.first.iter().enumerate() {
+        assert!(
+            !input.complaints.first[..place].contains(complaint),
+            "{complaint:?}"
+        );
     }
 }
 
@@ -264,7 +374,7 @@ fn a_file_that_is_not_what_its_name_says_is_an_error() {
          03 00 00 00"
     );
     assert!(error("notes.txt", b"Dear diary").contains("text that begins with \"Dear diary\""));
-    assert!(error("empty.pol", b"").contains("it is empty"));
+    assert!(error("empty.pol", b"").contains("but it is an empty file"));
 }
 
 #[test]

@@ -19,7 +19,12 @@ pub(super) fn parse<'a>(name: &str, text: &'a str) -> Result<Document<'a>, Input
     Document::parse_with_options(text, options).map_err(|error| InputError::Xml {
         name: name.to_owned(),
         line: error.pos().row,
-        what: error.to_string(),
+        what: match error {
+            roxmltree::Error::DtdDetected => {
+                "it has a document type (DTD), which no such file has: it is not read".to_owned()
+            }
+            error => error.to_string(),
+        },
     })
 }
 

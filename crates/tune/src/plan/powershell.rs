@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Change, Plan};
+use super::{Change, Plan, command};
 use crate::found::Place;
 use crate::registry::{Key, Value};
 
@@ -47,19 +47,56 @@ fn script<'a>(
             (Place::Boot { entry, element }, Some(Value::Text(value))) => {
                 let _ = write!(
                     text,
-                    "bcdedit.exe /set {} {} {}\r\n{STOP}",
+                    "bcdedit.exe /set {} {} {}\r\n{}",
                     quoted(entry),
                     quoted(element),
-                    quoted(&value.to_lowercase())
+                    quoted(&value.to_lowercase()),
+                    stop("bcdedit")
                 );
             }
             (Place::Boot { entry, element }, _) => {
                 let _ = write!(
                     text,
-                    "bcdedit.exe /deletevalue {} {}\r\n{STOP}",
+                    "bcdedit.exe /deletevalue {} {}\r\n{}",
                     quoted(entry),
-                    quoted(element)
+                    quoted(element),
+                    stop("bcdedit")
                 );
+            }
+            (
+                Place::Power {
+                    scheme,
+                    subgroup,
+                    setting,
+                    on_battery,
+                },
+                Some(Value::Dword(value)),
+            ) => {
+                let supply = if *on_battery { "dc" } else { "ac" };
+                // What is set of the scheme in use counts once it is made active again.
+                let _ = write!(
+                    text,
+                    "powercfg.exe /set{supply}valueindex {scheme} {subgroup} {setting} {value}\r\n{}\
+                     if (\"$(powercfg.exe /getactivescheme)\" -match '{scheme}') {{\r\n\
+                     \x20 powercfg.exe /setactive {scheme}\r\n  {}}}\r\n",
+                    stop("powercfg"),
+                    stop("powercfg")
+                );
+            }
+            (
+                Place::Answer {
+                    command,
+                    object,
+                    property,
+                },
+                Some(Value::Text(word)),
+            ) => {
+                if let Some(line) = command::set(command, object, property, word) {
+                    let _ = write!(text, "{line}\r\n");
+                    if line.starts_with("netsh") {
+                        text.push_str(&stop("netsh"));
+                    }
+                }
             }
             // A plan has no other places.
             _ => {}
@@ -69,7 +106,9 @@ fn script<'a>(
 }
 
 /// Programs do not stop a script by failing.
-const STOP: &str = "if ($LASTEXITCODE -ne 0) { throw 'bcdedit failed' }\r\n";
+fn stop(program: &str) -> String {
+    format!("if ($LASTEXITCODE -ne 0) {{ throw '{program} failed' }}\r\n")
+}
 
 fn remove(text: &mut String, key: &Key, name: &str) {
     let long = key.long();
@@ -104,40 +143,71 @@ pub(super) fn check(plan: &Plan) -> String {
          \x20 if ($value -is [string[]]) { $value = $value -join '|' }\r\n\
          \x20 return \"$kind $value\"\r\n\
          }\r\n\
+         function Get-Element($Entry, $Element) {\r\n\
+         \x20 $line = @(bcdedit.exe /enum $Entry) -match \"^$Element\\s\"\r\n\
+         \x20 if ($line.Count -eq 0) { return 'not set' }\r\n\
+         \x20 return ($line[0] -replace '^\\S+\\s+', '').Trim().ToLowerInvariant()\r\n\
+         }\r\n\
+         function Get-Power($Scheme, $Subgroup, $Setting, $Last) {\r\n\
+         \x20 $numbers = @(powercfg.exe /qh $Scheme $Subgroup $Setting | Select-String ': 0x([0-9a-f]+)\\s*$')\r\n\
+         \x20 return [string][Convert]::ToUInt32($numbers[-$Last].Matches[0].Groups[1].Value, 16)\r\n\
+         }\r\n\
          $rows = @(\r\n",
     );
-    let registry = plan
-        .changes
-        .iter()
-        .filter_map(|change| match &change.place {
-            Place::Registry { key, name } => Some((change, key, name)),
-            _ => None,
-        });
-    for (place, (change, key, name)) in registry.enumerate() {
+    for (place, change) in plan.changes.iter().enumerate() {
         let comma = if place == 0 { "" } else { ",\r\n" };
         let _ = write!(
             text,
-            "{comma}  [pscustomobject]@{{ Key = {}; Name = {}; Before = {}; After = {} }}",
-            quoted(&format!("Registry::{}", key.long())),
-            quoted(name),
-            quoted(&shown(change.from.as_ref())),
-            quoted(&shown(change.to.as_ref()))
+            "{comma}  [pscustomobject]@{{ Place = {}; Now = {{ {} }}; Before = {}; After = {} }}",
+            quoted(&change.place.to_string()),
+            now(&change.place),
+            quoted(&shown(change, change.from.as_ref())),
+            quoted(&shown(change, change.to.as_ref()))
         );
     }
     text.push_str(
         "\r\n)\r\n\
          foreach ($row in $rows) {\r\n\
-         \x20 $now = Get-Shown $row.Key $row.Name\r\n\
+         \x20 $now = [string](& $row.Now)\r\n\
          \x20 $state = if ($now -ceq $row.After) { 'after' } elseif ($now -ceq $row.Before) { 'before' } else { 'neither' }\r\n\
-         \x20 '{0,-8} {1}\\{2} = {3}' -f $state, $row.Key, $row.Name, $now\r\n\
+         \x20 '{0,-8} {1} = {2} (before: {3}; after: {4})' -f $state, $row.Place, $now, $row.Before, $row.After\r\n\
          }\r\n",
     );
-    for change in &plan.changes {
-        if let Place::Boot { entry, .. } = &change.place {
-            let _ = write!(text, "bcdedit.exe /enum {}\r\n", quoted(entry));
-        }
-    }
     text
+}
+
+/// An expression that is what the place holds now, as [`shown`] shows it.
+fn now(place: &Place) -> String {
+    match place {
+        Place::Registry { key, name } => format!(
+            "Get-Shown {} {}",
+            quoted(&format!("Registry::{}", key.long())),
+            quoted(name)
+        ),
+        Place::Boot { entry, element } => {
+            format!("Get-Element {} {}", quoted(entry), quoted(element))
+        }
+        Place::Power {
+            scheme,
+            subgroup,
+            setting,
+            on_battery,
+        } => {
+            // The value on battery is the last number that is printed, that on mains the one before.
+            let last = if *on_battery { 1 } else { 2 };
+            format!("Get-Power '{scheme}' '{subgroup}' '{setting}' {last}")
+        }
+        Place::Answer {
+            command,
+            object,
+            property,
+        } => {
+            let now = command::get(command, object, property).unwrap_or_default();
+            format!("([string]({now})).ToLowerInvariant()")
+        }
+        // A plan has no other places.
+        Place::Kernel { .. } => String::new(),
+    }
 }
 
 /// A value's kind and how a script writes it.
@@ -164,22 +234,40 @@ fn typed(value: &Value) -> (&'static str, String) {
 }
 
 /// The value as `check.ps1` shows it.
-fn shown(value: Option<&Value>) -> String {
+fn shown(change: &Change, value: Option<&Value>) -> String {
+    match (&change.place, value) {
+        (_, None) => "not set".to_owned(),
+        (Place::Registry { .. }, Some(value)) => shown_in_registry(value),
+        (Place::Power { .. }, Some(Value::Dword(number))) => number.to_string(),
+        (place, Some(value)) => {
+            // JSON has numbers where PowerShell shows words.
+            let datum = change.setting.read(place, value).ok();
+            let word = datum.and_then(|datum| command::word(change.setting, place, &datum));
+            let text = match (place, value, word) {
+                (Place::Answer { .. }, _, Some(word)) => word,
+                (_, Value::Text(text), _) => text.clone(),
+                (_, value, _) => value.to_string(),
+            };
+            text.to_lowercase()
+        }
+    }
+}
+
+fn shown_in_registry(value: &Value) -> String {
     match value {
-        None => "not set".to_owned(),
-        Some(Value::Text(text)) => format!("String {text}"),
-        Some(Value::Expandable(text)) => format!("ExpandString {text}"),
-        Some(Value::Dword(number)) => format!("DWord {}", number.cast_signed()),
-        Some(Value::Qword(number)) => format!("QWord {}", number.cast_signed()),
-        Some(Value::List(lines)) => format!("MultiString {}", lines.join("|")),
-        Some(value @ Value::Binary(_)) => format!("Binary {value}"),
-        Some(value) => format!("None {value}"),
+        Value::Text(text) => format!("String {text}"),
+        Value::Expandable(text) => format!("ExpandString {text}"),
+        Value::Dword(number) => format!("DWord {}", number.cast_signed()),
+        Value::Qword(number) => format!("QWord {}", number.cast_signed()),
+        Value::List(lines) => format!("MultiString {}", lines.join("|")),
+        value @ Value::Binary(_) => format!("Binary {value}"),
+        value => format!("None {value}"),
     }
 }
 
 /// Text in single quotation marks, between which PowerShell takes all but those as it is; it takes
 /// typographic ones for the same.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut quoted = String::from("'");
     for letter in text.chars() {
         if matches!(letter, '\'' | '\u{2018}'..='\u{201B}') {

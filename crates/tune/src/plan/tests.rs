@@ -67,7 +67,7 @@ fn what_lowers_protection_is_refused_until_it_is_accepted() {
 fn what_nobody_knows_cannot_be_undone_and_is_refused() {
     let lines = "[HKLM\\SOFTWARE\\Other]\r\n\"a\"=dword:1";
     let refused = plan(&["SystemResponsiveness=10"], lines, &[]).unwrap_err();
-    assert!(matches!(refused, PlanError::UnknownNow(_)), "{refused}");
+    assert!(matches!(refused, PlanError::UnknownNow { .. }), "{refused}");
 }
 
 #[test]
@@ -127,6 +127,217 @@ fn an_element_of_the_boot_configuration_is_set_and_deleted_by_scripts() {
     );
 }
 
+/// A plan from what a command printed.
+fn plan_from(name: &str, printed: &str, requests: &[&str]) -> Result<Plan, PlanError> {
+    let inputs = read(name, printed.as_bytes()).unwrap();
+    let requests: Vec<Request> = (requests.iter())
+        .map(|request| request.parse().unwrap())
+        .collect();
+    Plan::new(&requests, &inputs, &PRO, &[])
+}
+
+/// The lines of the plan's script that do something, which a grammar of PowerShell takes.
+fn commands(plan: &Plan, name: &str) -> Vec<String> {
+    let script = file(plan, name);
+    assert!(parses(&script), "{}", String::from_utf8_lossy(&script));
+    let script = String::from_utf8(script).unwrap();
+    let lines = script.lines().skip(3).map(str::trim);
+    lines
+        .filter(|line| !line.is_empty() && !line.starts_with("if ($LAST"))
+        .map(str::to_owned)
+        .collect()
+}
+
+const RSS: &str = "\nName                            : Ethernet 2\n\
+    Enabled                         : True\nNumberOfReceiveQueues           : 4\n\
+    Profile                         : NUMAStatic\nBaseProcessor: [Group:Number]   : 0:0\n\
+    MaxProcessors                   : 8\n";
+
+/// Parameters: <https://learn.microsoft.com/powershell/module/netadapter/set-netadapterrss>.
+#[test]
+fn rss_of_an_adapter_is_set_by_powershells_command() {
+    let requests = [
+        "*RssBaseProcNumber=4",
+        "*RSSProfile@ethernet 2=Closest",
+        "*RSS=0",
+    ];
+    let plan = plan_from("rss.txt", RSS, &requests).unwrap();
+    let adapter = "Set-NetAdapterRss -Name 'Ethernet 2'";
+    assert_eq!(
+        commands(&plan, "apply.ps1"),
+        [
+            format!("{adapter} -BaseProcessorNumber '4'"),
+            format!("{adapter} -Profile 'Closest'"),
+            format!("{adapter} -Enabled $false"),
+        ]
+    );
+    assert_eq!(
+        commands(&plan, "undo.ps1"),
+        [
+            format!("{adapter} -Enabled $true"),
+            format!("{adapter} -Profile 'NUMAStatic'"),
+            format!("{adapter} -BaseProcessorNumber '0'"),
+        ]
+    );
+    let check = String::from_utf8(file(&plan, "check.ps1")).unwrap();
+    assert!(parses(check.as_bytes()), "{check}");
+    let row = "Now = { ([string]((Get-NetAdapterRss -Name 'Ethernet 2').BaseProcessorNumber))\
+               .ToLowerInvariant() }; Before = '0'; After = '4'";
+    assert!(check.contains(row), "{check}");
+    let text = String::from_utf8(file(&plan, "plan.md")).unwrap();
+    assert!(text.contains("**Restarts the adapter**"), "{text}");
+    // JSON has numbers where the command shows words.
+    let json = r#"{"Name":"Ethernet 2","NumberOfReceiveQueues":4,"Profile":4,"Enabled":true}"#;
+    let plan = plan_from("rss.json", json, &["*RSSProfile=Closest"]).unwrap();
+    let check = String::from_utf8(file(&plan, "check.ps1")).unwrap();
+    assert!(
+        check.contains("Before = 'numastatic'; After = 'closest'"),
+        "{check}"
+    );
+}
+
+#[test]
+fn a_keyword_of_a_driver_is_set_by_its_name() {
+    let printed = "\nName      DisplayName           DisplayValue RegistryKeyword      RegistryValue\n\
+        ----      -----------           ------------ ---------------      -------------\n\
+        Ethernet  Interrupt Moderation  Enabled      *InterruptModeration {1}\n\
+        Wi-Fi     Interrupt Moderation  Enabled      *InterruptModeration {1}\n";
+    let refused = plan_from("adapters.txt", printed, &["*InterruptModeration=0"]).unwrap_err();
+    assert!(
+        matches!(&refused, PlanError::WhichPart { found, .. } if found == &["Ethernet", "Wi-Fi"]),
+        "{refused}"
+    );
+    let plan = plan_from("adapters.txt", printed, &["*InterruptModeration@Wi-Fi=0"]).unwrap();
+    let command = "Set-NetAdapterAdvancedProperty -Name 'Wi-Fi' -RegistryKeyword '*InterruptModeration' -RegistryValue";
+    assert_eq!(commands(&plan, "apply.ps1"), [format!("{command} '0'")]);
+    assert_eq!(commands(&plan, "undo.ps1"), [format!("{command} '1'")]);
+    let gone = plan_from(
+        "adapters.txt",
+        printed,
+        &["*InterruptModeration@Wi-Fi=absent"],
+    );
+    assert!(matches!(gone, Err(PlanError::Value { .. })), "{gone:?}");
+}
+
+#[test]
+fn what_signs_smb_is_set_by_its_command_and_only_knowingly_unset() {
+    let printed = "EnableSMB1Protocol       : False\nRequireSecuritySignature : True\n";
+    let refused = plan_from("smb.txt", printed, &["smb_srv_require=0"]).unwrap_err();
+    assert!(
+        matches!(refused, PlanError::LowersProtection { .. }),
+        "{refused}"
+    );
+    let printed = printed.replace("True", "False");
+    let plan = plan_from("smb.txt", &printed, &["smb_srv_require=1"]).unwrap();
+    let command = "Set-SmbServerConfiguration -Force -RequireSecuritySignature";
+    assert_eq!(commands(&plan, "apply.ps1"), [format!("{command} $true")]);
+    assert_eq!(commands(&plan, "undo.ps1"), [format!("{command} $false")]);
+}
+
+/// Commands: <https://learn.microsoft.com/windows-hardware/design/device-experiences/powercfg-command-line-options>.
+#[test]
+fn a_power_scheme_is_changed_for_mains_or_battery() {
+    let (scheme, group, setting) = (
+        "381b4222-f694-41f0-9685-ff5bb260df2e",
+        "54533251-82be-4824-96c1-47b60b740d00",
+        "893dee8e-2bef-41e0-89c6-b55d0929964c",
+    );
+    let printed = format!(
+        "Power Scheme GUID: {scheme}  (Balanced)\n  Subgroup GUID: {group}  (Processor)\n\
+         \x20   Power Setting GUID: {setting}  (Minimum processor state)\n\
+         \x20     Maximum Possible Setting: 0x00000064\n\
+         \x20   Current AC Power Setting Index: 0x00000005\n\
+         \x20   Current DC Power Setting Index: 0x00000006\n"
+    );
+    let refused = plan_from("power.txt", &printed, &["procmin=100"]).unwrap_err();
+    assert!(
+        matches!(&refused, PlanError::WhichPart { found, .. } if found == &["ac", "dc"]),
+        "{refused}"
+    );
+    let plan = plan_from("power.txt", &printed, &["procmin@dc=100"]).unwrap();
+    let command = format!("powercfg.exe /setdcvalueindex {scheme} {group} {setting}");
+    let again = [
+        format!("if (\"$(powercfg.exe /getactivescheme)\" -match '{scheme}') {{"),
+        format!("powercfg.exe /setactive {scheme}"),
+        "}".to_owned(),
+    ];
+    let with_again = |first: String| [vec![first], again.to_vec()].concat();
+    assert_eq!(
+        commands(&plan, "apply.ps1"),
+        with_again(format!("{command} 100"))
+    );
+    assert_eq!(
+        commands(&plan, "undo.ps1"),
+        with_again(format!("{command} 6"))
+    );
+    let outside = plan_from("power.txt", &printed, &["procmin@ac=101"]).unwrap_err();
+    assert!(matches!(outside, PlanError::Value { .. }), "{outside}");
+}
+
+#[test]
+fn netsh_is_asked_in_its_own_words() {
+    let printed = "TCP Global Parameters\n----------\nReceive-Side Scaling State : enabled\n\
+        Receive Window Auto-Tuning Level : disabled\nECN Capability : disabled\n\
+        RFC 1323 Timestamps : allowed\n";
+    let requests = [
+        "autotuninglevel=normal",
+        "tcp_timestamps=disabled",
+        "rss_global=0",
+    ];
+    let plan = plan_from("tcp.txt", printed, &requests).unwrap();
+    let netsh = "netsh.exe int tcp set global";
+    assert_eq!(
+        commands(&plan, "apply.ps1"),
+        [
+            format!("{netsh} autotuninglevel='normal'"),
+            format!("{netsh} timestamps='disabled'"),
+            format!("{netsh} rss='disabled'"),
+        ]
+    );
+    assert_eq!(
+        commands(&plan, "undo.ps1"),
+        [
+            format!("{netsh} rss='enabled'"),
+            format!("{netsh} timestamps='allowed'"),
+            format!("{netsh} autotuninglevel='disabled'"),
+        ]
+    );
+}
+
+#[test]
+fn what_a_plan_needs_to_be_told_is_said() {
+    let refused = plan_from("rss.txt", RSS, &["procmin@ac=100"]).unwrap_err();
+    assert!(refused.to_string().contains("powercfg /qh"), "{refused}");
+    let refused = plan_from("rss.txt", RSS, &["rss_global=0"]).unwrap_err();
+    assert!(
+        refused.to_string().contains("netsh int tcp show global"),
+        "{refused}"
+    );
+    let none = "\nName : Ethernet\nEnabled : vrai\nNumberOfReceiveQueues : 4\n";
+    let refused = plan_from("rss.txt", none, &["*RSS=0"]).unwrap_err();
+    assert!(
+        matches!(refused, PlanError::NotUndoable { .. }),
+        "{refused}"
+    );
+}
+
+#[test]
+fn no_key_is_made_for_an_adapter_that_is_none() {
+    let class =
+        r"HKLM\SYSTEM\CurrentControlSet\Control\Class\{4d36e972-e325-11ce-bfc1-08002be10318}";
+    let lines = format!("[{class}\\0001]\r\n\"DriverDesc\"=\"An adapter\"");
+    assert!(plan(&["*RssBaseProcNumber@0001=2"], &lines, &[]).is_ok());
+    // Of two adapters, one of which has the value, none is chosen unasked.
+    let two = format!("{lines}\r\n[{class}\\0002]\r\n\"*RssBaseProcNumber\"=\"0\"");
+    let refused = plan(&["*RssBaseProcNumber=2"], &two, &[]).unwrap_err();
+    assert!(matches!(refused, PlanError::WhichPart { .. }), "{refused}");
+    let refused = plan(&["*RssBaseProcNumber@0042=2"], &lines, &[]).unwrap_err();
+    assert!(
+        matches!(&refused, PlanError::WhichPart { found, .. } if found == &["0001"]),
+        "{refused}"
+    );
+}
+
 /// A change of any value, for looking at scripts.
 fn change_of(name: &str, from: Option<Value>, to: Option<Value>) -> Plan {
     let setting = Catalogue::get().named("SystemResponsiveness")[0];
@@ -150,7 +361,7 @@ fn change_of(name: &str, from: Option<Value>, to: Option<Value>) -> Plan {
 /// Whether a grammar of PowerShell that is not ours takes the script.
 fn parses(script: &[u8]) -> bool {
     let script = std::str::from_utf8(script).unwrap();
-    let script = script.strip_prefix('\u{FEFF}').unwrap();
+    let script = script.strip_prefix('\u{FEFF}').expect("marked as UTF-8");
     let mut parser = tree_sitter::Parser::new();
     let language = tree_sitter_powershell::LANGUAGE.into();
     parser.set_language(&language).unwrap();

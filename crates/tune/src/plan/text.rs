@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Change, Plan};
+use super::{Change, Plan, command};
 use crate::catalogue::TakesEffect;
 use crate::found::Place;
 use crate::registry::Value;
@@ -85,8 +85,21 @@ fn describe_change(text: &mut String, change: &Change) {
     if let Some(command) = &setting.read_with {
         let _ = writeln!(text, "- What is in effect, tells: `{command}`");
     }
-    if matches!(change.place, Place::Boot { .. }) {
-        text.push_str("- Not in the .reg files: the scripts call bcdedit.\n");
+    let program = match &change.place {
+        Place::Boot { .. } => Some("bcdedit"),
+        Place::Power { .. } => Some("powercfg"),
+        Place::Answer { command, .. } if command.starts_with("netsh") => Some("netsh"),
+        Place::Answer { .. } => Some("PowerShell's own command"),
+        Place::Registry { .. } | Place::Kernel { .. } => None,
+    };
+    if let Some(program) = program {
+        let _ = writeln!(
+            text,
+            "- Only in the scripts, which call {program}: the .reg files lack it."
+        );
+    }
+    if command::restarts_adapter(&change.place) {
+        text.push_str("- **Restarts the adapter**: connections over it break off, yours too if it is remote.\n");
     }
     let _ = writeln!(
         text,

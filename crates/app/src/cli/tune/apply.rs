@@ -16,7 +16,7 @@ use crate::cli::Failure;
     laglab tune apply plan --apply             does it, after writing a backup\n  \
     laglab tune apply plan --undo --apply      brings back what was there before\n\n\
     Before anything is written, what is there is compared with what the plan found, and saved to a\n\
-    backup in its folder. Changes of the boot configuration are left to apply.ps1.\n\n\
+    backup in its folder. What is not in the registry is left to apply.ps1 and undo.ps1.\n\n\
     Exit codes: 0 done or shown, 1 the machine is not as the plan found it, 2 wrong usage or unreadable\n\
     input.")]
 pub(super) struct Args {
@@ -51,6 +51,13 @@ fn entries(folder: &Path, name: &str) -> Result<Vec<Entry>, Failure> {
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let mut from = entries(&args.plan, UNDO)?;
     let mut to = entries(&args.plan, APPLY)?;
+    if to.is_empty() {
+        let script = if args.undo { "undo.ps1" } else { "apply.ps1" };
+        return Err(Failure::input(
+            &args.plan,
+            format!("nothing of this plan is in the registry: run its {script} as administrator"),
+        ));
+    }
     if args.undo {
         std::mem::swap(&mut from, &mut to);
     }

@@ -1,12 +1,13 @@
 //! `laglab tune audit`.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
 use tune::audit::{Audit, Finding};
-use tune::found::Found;
+use tune::found::{Found, Place};
 use tune::registry::Value;
 
 use super::{MachineOptions, described, said};
@@ -46,20 +47,21 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let said = said::read(&args.inputs, args.live)?;
     let audit = tune::audit::audit(&said.inputs, &said.machine(args.machine.machine()));
-    let policies: Vec<_> = said
-        .inputs
-        .iter()
+    let policies: HashMap<String, &str> = (said.inputs.iter())
         .flat_map(|input| &input.policy_names)
-        .collect();
-    let policy = |found: &Found| {
-        let named = policies.iter().find(|policy| {
-            let place = tune::found::Place::Registry {
+        // Of several that write a value the first names it.
+        .rev()
+        .map(|policy| {
+            let place = Place::Registry {
                 key: policy.key.clone(),
                 name: policy.name.clone(),
             };
-            place.is(&found.place)
-        });
-        named.map(|policy| policy.policy.clone())
+            (place.to_string().to_lowercase(), policy.policy.as_str())
+        })
+        .collect();
+    let policy = |found: &Found| {
+        let named = policies.get(&found.place.to_string().to_lowercase());
+        named.map(|policy| (*policy).to_owned())
     };
     let report = Report::new(&audit, &policy);
     if let Some(path) = &args.html {

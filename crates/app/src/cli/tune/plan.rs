@@ -17,13 +17,16 @@ use crate::output;
 #[command(after_help = "Examples:\n  \
     laglab tune plan SystemResponsiveness=10 --from SOFTWARE --from SYSTEM -o plan\n  \
     laglab tune plan '*RSS@0002=1' MaxNumRssCpus=absent --from SYSTEM -o plan\n  \
+    laglab tune plan '*RssBaseProcNumber@Ethernet=4' --from rss.txt -o plan    (Get-NetAdapterRss)\n  \
+    laglab tune plan procmin@ac=100 --from power.txt -o plan                   (powercfg /qh)\n  \
     laglab tune plan bfe=4 --from SYSTEM --accept-risk bfe -o plan\n\n\
     Written are apply.reg and undo.reg, apply.ps1, undo.ps1 and check.ps1, and plan.md to be read first.\n\
     Nothing on a machine is changed: laglab tune apply does that.\n\n\
     Exit codes: 0 the plan is written, 2 wrong usage, unreadable input, or a change that cannot be undone\n\
     or lowers protection.")]
 pub(super) struct Args {
-    /// NAME=VALUE, NAME@PART=VALUE for an adapter's or a policy's, NAME=absent to remove the value
+    /// NAME=VALUE, NAME@PART=VALUE for one of several (an adapter, a policy, ac or dc of a power scheme),
+    /// NAME=absent to remove the value
     #[arg(required = true, value_name = "CHANGE")]
     changes: Vec<Request>,
     /// What says what is there now: files and folders as for audit

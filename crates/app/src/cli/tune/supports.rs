@@ -6,22 +6,24 @@ use std::path::{Path, PathBuf};
 
 use etl::Guid;
 use serde::Serialize;
-use symbols::{PdbError, PdbId, symbols_named};
+use symbols::{PdbId, Stores, symbols_named};
 use tune::catalogue::{Catalogue, PlacePattern, Setting, Type};
 use tune::image::{Image, ImageError, Mention, PdbReference, Version, mention};
 
 use super::nearest;
 use crate::cli::{Failure, say};
 use crate::output::{self, Columns, Side};
+use crate::symbolication::SymbolOptions;
 use crate::windows_release::windows_release;
 
 /// Looks into kernels, or other programs of Windows, for the name of a setting: one that does not name
-/// it cannot know it. Of a folder it looks into every program. Where a program's PDB lies beside it, its
-/// symbols are looked into, too.
+/// it cannot know it. Of a folder it looks into every program. Where a program's PDB lies beside it, or is
+/// found by the symbol path, its symbols are looked into, too.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab tune supports GlobalTimerResolutionRequests --kernel ntoskrnl.exe\n  \
-    laglab tune supports GlobalTimerResolutionRequests --kernel kernels/\n\n\
+    laglab tune supports GlobalTimerResolutionRequests --kernel kernels/\n  \
+    laglab tune supports globaltimer --kernel ntoskrnl.exe --symbols 'srv*symbols'\n\n\
     Exit code 1: none of the files knows it.")]
 pub(super) struct Args {
     /// The setting, or any name that is to be looked for
@@ -30,6 +32,8 @@ pub(super) struct Args {
     /// The kernel (ntoskrnl.exe), or a folder of kernels
     #[arg(long, value_name = "FILE|FOLDER")]
     kernel: PathBuf,
+    #[command(flatten)]
+    symbols: SymbolOptions,
 }
 
 /// Files larger than this are no kernels.
@@ -49,7 +53,7 @@ struct Row {
     offset: Option<usize>,
     /// The symbol that its PDB has for it; `null` if the PDB is not there, or has none.
     symbol: Option<String>,
-    /// The PDB that was looked into, which has to lie beside the file.
+    /// The PDB that was looked into: beside the file, or where the symbol path leads.
     pdb: Option<String>,
 }
 
@@ -61,8 +65,9 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         true => programs(&args.kernel)?,
         false => vec![args.kernel.clone()],
     };
+    let mut stores = args.symbols.stores()?;
     for file in &files {
-        match look(file, &names) {
+        match look(file, &names, &mut stores) {
             Ok(row) => rows.push(row),
             // A folder may hold what is no program.
             Err(Look::Image(ImageError::NotPe)) if is_folder => {}
@@ -138,7 +143,7 @@ enum Look {
     Image(#[from] ImageError),
 }
 
-fn look(file: &Path, names: &[String]) -> Result<Row, Look> {
+fn look(file: &Path, names: &[String], stores: &mut Stores) -> Result<Row, Look> {
     let length = fs::metadata(file)?.len();
     if length > MAX_FILE {
         return Err(Look::TooLarge(length));
@@ -154,8 +159,8 @@ fn look(file: &Path, names: &[String]) -> Result<Row, Look> {
         Some((_, Mention::Ascii { offset })) => (Some("ASCII"), Some(offset)),
         None => (None, None),
     };
-    let beside = image.pdb.as_ref().and_then(|pdb| beside(file, pdb, names));
-    let (pdb, symbol) = beside.map_or((None, None), |(pdb, symbol)| (Some(pdb), symbol));
+    let symbols = (image.pdb.as_ref()).and_then(|pdb| symbol(file, pdb, names, stores));
+    let (pdb, symbol) = symbols.map_or((None, None), |(pdb, symbol)| (Some(pdb), symbol));
     let name = file.file_name().unwrap_or(file.as_os_str());
     Ok(Row {
         file: name.to_string_lossy().into_owned(),
@@ -171,27 +176,36 @@ fn look(file: &Path, names: &[String]) -> Result<Row, Look> {
     })
 }
 
-/// The PDB that lies beside a file, and the first of the names that it has as a symbol. A PDB of another
-/// build is said to be one.
-fn beside(file: &Path, pdb: &PdbReference, names: &[String]) -> Option<(String, Option<String>)> {
+/// The PDB of a file, and the first of the names that it has as a symbol. What lies beside the file goes
+/// before what the symbol path leads to. One that cannot be used is said to be one.
+fn symbol(
+    file: &Path,
+    pdb: &PdbReference,
+    names: &[String],
+    stores: &mut Stores,
+) -> Option<(String, Option<String>)> {
     let id = PdbId::new(&pdb.path, Guid(pdb.guid), pdb.age).ok()?;
+    let asked: Vec<&str> = names.iter().map(String::as_str).collect();
+    let read = |bytes: File| symbols_named(bytes, &id, &asked);
     let path = file.with_file_name(id.name());
-    let bytes = File::open(&path).ok()?;
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let found: Result<Vec<bool>, PdbError> = symbols_named(bytes, &id, &names);
-    match found {
-        Ok(found) => {
-            let symbol = names.iter().zip(found).find(|(_, found)| *found);
-            Some((
-                id.name().to_owned(),
-                symbol.map(|(name, _)| (*name).to_owned()),
-            ))
-        }
-        Err(error) => {
-            say(&format!("{}: {error}; left out", path.display()));
+    let beside = File::open(&path).ok().and_then(|bytes| {
+        let unusable = |error| say(&format!("{}: {error}; left out", path.display()));
+        read(bytes).map_err(unusable).ok()
+    });
+    let found = beside.or_else(|| match stores.read(&id, &read) {
+        Ok(found) => Some(found),
+        Err(not_found) => {
+            if !not_found.attempts.is_empty() {
+                say(&format!(
+                    "no symbols of {}, {id}: {not_found}",
+                    file.display()
+                ));
+            }
             None
         }
-    }
+    })?;
+    let symbol = names.iter().zip(found).find(|(_, found)| *found);
+    Some((id.name().to_owned(), symbol.map(|(name, _)| name.clone())))
 }
 
 /// The files of a folder that may be programs.

@@ -43,12 +43,12 @@ pub(super) struct Args {
     value: Option<String>,
     #[command(flatten)]
     machine: MachineOptions,
-    /// What all values stand for that differ (Win32PrioritySeparation)
-    #[arg(long, requires = "name", conflicts_with = "value")]
+    /// What all values stand for that differ (Win32PrioritySeparation, which needs not be named)
+    #[arg(long, conflicts_with = "value")]
     table: bool,
     /// What a debugger shows of the kernel instead of a value: PsPrioritySeparation and the three
     /// bytes of PspForegroundQuantum, such as 2:060c12 (Win32PrioritySeparation)
-    #[arg(long, value_name = "N:BYTES", requires = "name", conflicts_with_all = ["value", "table"])]
+    #[arg(long, value_name = "N:BYTES", conflicts_with_all = ["value", "table"])]
     kernel: Option<quantum::Readout>,
 }
 
@@ -68,6 +68,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let Some(topic) = &args.topic else {
         return match &args.name {
             Some(name) => explain(args, name, json),
+            None if args.table || args.kernel.is_some() => explain(args, quantum::ID, json),
             None => list(json),
         };
     };

@@ -1,0 +1,222 @@
+//! Places that only a command can change: which one does, how it takes a value, and what shows the value.
+//!
+//! Sources: <https://learn.microsoft.com/powershell/module/smbshare/set-smbserverconfiguration>,
+//! <https://learn.microsoft.com/powershell/module/smbshare/set-smbclientconfiguration>,
+//! <https://learn.microsoft.com/powershell/module/netadapter/set-netadapterrss>,
+//! <https://learn.microsoft.com/powershell/module/netadapter/set-netadapteradvancedproperty>,
+//! <https://learn.microsoft.com/powershell/module/nettcpip/set-nettcpsetting>,
+//! <https://learn.microsoft.com/powershell/module/nettcpip/set-netoffloadglobalsetting>,
+//! <https://learn.microsoft.com/windows-server/administration/windows-commands/netsh-interface>,
+//! <https://learn.microsoft.com/windows-hardware/design/device-experiences/powercfg-command-line-options>
+
+use super::powershell::quoted;
+use crate::catalogue::{Datum, PlacePattern, Setting};
+use crate::found::Place;
+use crate::registry::Value;
+
+/// What changes what a command answers.
+enum Setter {
+    /// A cmdlet with a parameter that is called as the property.
+    Cmdlet {
+        set: &'static str,
+        /// The parameter that names the object, if there are several.
+        object: Option<&'static str>,
+        /// Properties that are `$true` or `$false`; all others are words or numbers.
+        switches: &'static [&'static str],
+    },
+    /// `Set-NetAdapterAdvancedProperty`, whose properties are the keywords of the registry.
+    AdvancedProperty,
+    /// `netsh int tcp set global`.
+    Netsh,
+}
+
+/// The parameters of `netsh int tcp set global`, by the label of what `show` prints.
+const NETSH: [(&str, &str); 6] = [
+    ("Receive-Side Scaling State", "rss"),
+    ("Receive Window Auto-Tuning Level", "autotuninglevel"),
+    ("Chimney Offload State", "chimney"),
+    ("NetDMA State", "netdma"),
+    ("RFC 1323 Timestamps", "timestamps"),
+    ("Timestamps", "timestamps"),
+];
+
+const SMB_SWITCHES: &[&str] = &[
+    "EnableSecuritySignature",
+    "EnableSMB1Protocol",
+    "EncryptData",
+    "RejectUnencryptedAccess",
+    "RequireSecuritySignature",
+];
+
+fn setter(command: &str) -> Option<Setter> {
+    let cmdlet = |set, object, switches| Setter::Cmdlet {
+        set,
+        object,
+        switches,
+    };
+    Some(match command {
+        "Get-SmbServerConfiguration" => {
+            cmdlet("Set-SmbServerConfiguration -Force", None, SMB_SWITCHES)
+        }
+        "Get-SmbClientConfiguration" => {
+            cmdlet("Set-SmbClientConfiguration -Force", None, SMB_SWITCHES)
+        }
+        "Get-NetAdapterRss" => cmdlet("Set-NetAdapterRss", Some("Name"), &["Enabled"]),
+        "Get-NetTCPSetting" => cmdlet("Set-NetTCPSetting", Some("SettingName"), &[]),
+        "Get-NetOffloadGlobalSetting" => cmdlet("Set-NetOffloadGlobalSetting", None, &[]),
+        "Get-NetAdapterAdvancedProperty" => Setter::AdvancedProperty,
+        "netsh int tcp show global" => Setter::Netsh,
+        _ => return None,
+    })
+}
+
+/// Whether a plan can write there.
+pub(super) fn is_writable(pattern: &PlacePattern) -> bool {
+    match pattern {
+        PlacePattern::Registry { .. } | PlacePattern::Boot { .. } | PlacePattern::Power { .. } => {
+            true
+        }
+        PlacePattern::Answer { command, property } => match setter(command) {
+            Some(Setter::Netsh) => netsh_parameter(property).is_some(),
+            setter => setter.is_some(),
+        },
+        PlacePattern::Kernel { .. } => false,
+    }
+}
+
+/// What has to be given so that the present value is known.
+pub(super) fn told_by(pattern: &PlacePattern) -> String {
+    match pattern {
+        PlacePattern::Registry { .. } => "the hive or an export of its whole key".to_owned(),
+        PlacePattern::Boot { .. } => "what bcdedit /enum prints, or the BCD store".to_owned(),
+        PlacePattern::Power { .. } => "what powercfg /qh prints".to_owned(),
+        PlacePattern::Answer { command, .. } => format!("what {command} prints"),
+        PlacePattern::Kernel { .. } => "a log of WinDbg".to_owned(),
+    }
+}
+
+/// Whether the command restarts the adapter, so that connections over it break off.
+pub(super) fn restarts_adapter(place: &Place) -> bool {
+    matches!(place, Place::Answer { command, .. } if command.starts_with("Get-NetAdapter"))
+}
+
+/// Whether the setting can be taken away from there, so that its default counts.
+pub(super) fn is_removable(place: &Place) -> bool {
+    matches!(place, Place::Registry { .. } | Place::Boot { .. })
+}
+
+/// Whether what was found there can be brought back by a command.
+pub(super) fn is_undoable(setting: &Setting, place: &Place, found: Option<&Value>) -> bool {
+    let (Place::Answer { .. }, Some(found)) = (place, found) else {
+        return found.is_some() || is_removable(place);
+    };
+    let read = setting.read(place, found).ok();
+    read.is_some_and(|datum| match datum {
+        Datum::Number(_) => word(setting, place, &datum).is_some(),
+        // A word that is not known may be a translation.
+        Datum::Text(_) => setting.allows(&datum) == Some(true),
+    })
+}
+
+/// What the command calls a value; `None` if it has no word for it.
+pub(super) fn word(setting: &Setting, place: &Place, value: &Datum) -> Option<String> {
+    let Place::Answer {
+        command, property, ..
+    } = place
+    else {
+        return value.number().map(|number| number.to_string());
+    };
+    let named = (setting.allowed.values.iter()).find(|named| named.is == *value);
+    match setter(command)? {
+        Setter::Cmdlet { switches, .. } if is_one_of(switches, property) => match value.number() {
+            Some(0) => Some("False".to_owned()),
+            Some(1) => Some("True".to_owned()),
+            _ => None,
+        },
+        Setter::AdvancedProperty => value.number().map(|number| number.to_string()),
+        Setter::Cmdlet { .. } | Setter::Netsh => {
+            let name = named.and_then(|named| named.name.clone());
+            match (name, value) {
+                (Some(name), _) => Some(name),
+                (None, Datum::Text(text)) => named.map(|_| text.clone()),
+                (None, Datum::Number(number)) => Some(number.to_string()),
+            }
+        }
+    }
+}
+
+/// The command that makes the property what the word says.
+pub(super) fn set(command: &str, object: &str, property: &str, word: &str) -> Option<String> {
+    Some(match setter(command)? {
+        Setter::Cmdlet {
+            set,
+            object: parameter,
+            switches,
+        } => {
+            let object = argument(parameter, object);
+            let value = match (is_one_of(switches, property), word) {
+                (true, "True" | "1") => "$true".to_owned(),
+                (true, "False" | "0") => "$false".to_owned(),
+                (true, _) => return None,
+                (false, word) => quoted(word),
+            };
+            format!("{set}{object} -{property} {value}")
+        }
+        Setter::AdvancedProperty => {
+            let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
+            // What the driver shows instead of the number, it takes as well.
+            let parameter = if is_number {
+                "RegistryValue"
+            } else {
+                "DisplayValue"
+            };
+            format!(
+                "Set-NetAdapterAdvancedProperty -Name {} -RegistryKeyword {} -{parameter} {}",
+                quoted(object),
+                quoted(property),
+                quoted(word)
+            )
+        }
+        Setter::Netsh => format!(
+            "netsh.exe int tcp set global {}={}",
+            netsh_parameter(property)?,
+            quoted(&word.to_lowercase())
+        ),
+    })
+}
+
+/// An expression that is what the property is now.
+pub(super) fn get(command: &str, object: &str, property: &str) -> Option<String> {
+    Some(match setter(command)? {
+        Setter::Cmdlet {
+            object: parameter, ..
+        } => {
+            format!("({command}{}).{property}", argument(parameter, object))
+        }
+        Setter::AdvancedProperty => format!(
+            "({command} -Name {} -RegistryKeyword {}).RegistryValue",
+            quoted(object),
+            quoted(property)
+        ),
+        Setter::Netsh => format!(
+            "(netsh.exe int tcp show global | Select-String -SimpleMatch {}) -replace '^.*: *', ''",
+            quoted(property)
+        ),
+    })
+}
+
+/// The argument that names the object.
+fn argument(parameter: Option<&str>, object: &str) -> String {
+    parameter.map_or(String::new(), |name| format!(" -{name} {}", quoted(object)))
+}
+
+fn is_one_of(names: &[&str], name: &str) -> bool {
+    names.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+fn netsh_parameter(label: &str) -> Option<&'static str> {
+    let mut known = NETSH.iter();
+    known
+        .find(|(known, _)| known.eq_ignore_ascii_case(label))
+        .map(|(_, parameter)| *parameter)
+}
