@@ -576,7 +576,7 @@ describe("traces that mean no good", () => {
       // The last buffers of the CPUs are missing, and not all end at the same time.
       await seen.page.goto(link(server.address, analysis([panel("cpu_runs", ["process", "|", "rows"], { kind: "lanes" }, "Lanes")])));
       await seen.page.reload();
-      await seen.page.getByText("Grey: what the CPU did then is not in the trace.").waitFor({ timeout: 60_000 });
+      await seen.page.getByText("Grey: what the CPU did then is not known.").waitFor({ timeout: 60_000 });
       content(seen);
     } finally {
       await seen.close();

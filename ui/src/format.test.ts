@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bytes, count, duration, measured, moment, percent, short, stretch } from "./format";
+import { bytes, count, duration, measured, moment, percent, short, stretch, worded } from "./format";
 
 test("spans of time in the unit that suits them", () => {
   expect(duration(0)).toBe("0 ns");
@@ -9,6 +9,16 @@ test("spans of time in the unit that suits them", () => {
   expect(duration(19_493_000_000)).toBe("19.493 s");
   expect(duration(123_456_000_000_000)).toBe("123,456 s");
   expect(duration(-2_000)).toBe("-2 µs");
+});
+
+test("spans of time in the words of sentences", () => {
+  expect(worded(999)).toBe("999 ns");
+  expect(worded(1_250)).toBe("1.2 µs");
+  expect(worded(1_350)).toBe("1.4 µs");
+  expect(worded(-1_500_000)).toBe("-1.5 ms");
+  expect(worded(19_493_512_000)).toBe("19.494 s");
+  expect(worded(125_000_000_000)).toBe("2 min 05 s");
+  expect(worded(-7_260_000_000_000)).toBe("-2 h 01 min");
 });
 
 test("moments as fine as needed", () => {

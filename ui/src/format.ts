@@ -18,6 +18,27 @@ export function duration(ns: number): string {
   return `${digits(ns, 4)} ns`;
 }
 
+/** A span of time as sentences have it that the server words: `19.493 s`, `1.5 ms`, `2 min 05 s`. */
+export function worded(ns: number): string {
+  const size = Math.abs(ns);
+  if (size < 1e3) return `${ns} ns`;
+  if (size < 1e6) return `${toEven(ns / 1e2, 1)} µs`;
+  if (size < 1e9) return `${toEven(ns / 1e5, 1)} ms`;
+  if (size < 1e11) return `${toEven(ns / 1e6, 3)} s`;
+  const seconds = Math.floor(size / 1e9);
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  const padded = (part: number) => String(part).padStart(2, "0");
+  const text = hours === 0 ? `${minutes} min ${padded(seconds % 60)} s` : `${hours} h ${padded(minutes)} min`;
+  return ns < 0 ? `-${text}` : text;
+}
+
+/** A number of so many decimals, given in units of the last; halves go to the even one. */
+function toEven(parts: number, decimals: number): string {
+  const whole = Math.floor(parts);
+  const up = parts - whole > 0.5 || (parts - whole === 0.5 && whole % 2 !== 0);
+  return ((up ? whole + 1 : whole) / 10 ** decimals).toFixed(decimals);
+}
+
 /** A moment since the trace's start in seconds, as fine as a step of that length needs. */
 export function moment(ns: number, step_ns: number = 1000): string {
   const decimals = Math.min(Math.max(Math.ceil(9 - Math.log10(Math.max(step_ns, 1)) - 1e-9), 0), 9);

@@ -335,7 +335,11 @@ impl Info {
                     .map(|b| u64::from(b.valid_size))
                     .sum(),
                 events: facts.survey.total_events(),
-                start: trace.header().map(|_| utc(trace.clock().origin_filetime())),
+                // A FILETIME of 0 is no time.
+                start: (trace.header())
+                    .map(|_| trace.clock().origin_filetime())
+                    .filter(|origin| *origin != 0)
+                    .map(utc),
                 first_event_ns: first,
                 last_event_ns: last,
             },

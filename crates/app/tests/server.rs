@@ -401,7 +401,23 @@ fn a_report_is_a_page_of_its_own() {
     let view = json!({"table": "cpu_runs", "columns": ["process", "|", "cpu_ns:sum", "rows"],
         "graph": {"kind": "timeline", "measure": "time", "by": "process"},
         "range": [0, 500_000_000], "filter": [{"column": "process", "is_not": [hostile]}]});
-    let body = json!({"trace": 0, "views": [&view], "title": "</title><script>x</script>"});
+    let heat = json!({"table": "interrupts", "columns": ["cpu", "|", "rows"],
+        "graph": {"kind": "heat", "measure": "duration_ns"}});
+    let histogram = json!({"table": "interrupts", "columns": ["kind", "|", "rows"],
+        "graph": {"kind": "histogram", "measure": "duration_ns", "by": "kind"}});
+    let lanes = json!({"table": "cpu_runs", "columns": ["cpu", "|", "rows"],
+        "graph": {"kind": "lanes"}});
+    let flame = json!({"table": "samples", "columns": ["process", "|", "rows"],
+        "graph": {"kind": "flame", "measure": "rows", "stack": "stack_id"}});
+    let panels = json!([
+        {"view": &view},
+        {"view": heat, "title": "Heat & hate"},
+        {"view": histogram},
+        {"view": lanes, "show": "graph"},
+        {"view": flame, "inverted": true, "selection": [0, 900_000_000],
+            "compare": [0, 100_000_000]},
+    ]);
+    let body = json!({"trace": 0, "panels": panels, "title": "</title><script>x</script>"});
     let path = served.path("api/report");
     let report = served.post_text(&path, body.to_string().as_bytes());
     assert_eq!(report.status, 200);
@@ -416,15 +432,22 @@ fn a_report_is_a_page_of_its_own() {
         "<svg",
         "From 0.000000 s to 0.500000 s",
         "sum(cpu_ns)",
+        "Heat &amp; hate",
+        "Query of the graph",
+        "CPU 0",
+        "Compared with 0.000000 s to 0.100000 s",
     ] {
         assert!(html.contains(shown), "{shown}");
     }
     assert!(!html.contains("<script>x"));
-    for views in [
+    assert_eq!(html.matches("class=\"picture\"").count(), 5);
+    let panel = json!({"view": view});
+    for panels in [
+        json!([{"view": {"table": "none", "columns": []}}]),
         json!([{"table": "none", "columns": []}]),
-        json!(vec![view; 33]),
+        json!(vec![panel; 33]),
     ] {
-        let body = json!({"trace": 0, "views": views}).to_string();
+        let body = json!({"trace": 0, "panels": panels}).to_string();
         assert_eq!(served.post_text(&path, body.as_bytes()).status, 400);
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use tables::{
-    Cancelled, Functions, Identities, Options, Process, Store, StoreError, StoredTable, Table,
+    Cancelled, DoubtfulRuns, Functions, Identities, Options, Process, Store, StoreError,
+    StoredTable, Table,
 };
 
 use crate::theories::long_waits;
@@ -108,6 +109,17 @@ impl<'a> Case<'a> {
             self.check()?;
             table.read(chunk, columns)
         })
+    }
+
+    /// Runs that were several in truth.
+    pub(crate) fn doubtful_runs(&self) -> Result<DoubtfulRuns, StoreError> {
+        let progress = |_| (self.go_on)();
+        DoubtfulRuns::read(
+            self.store,
+            Options {
+                progress: &progress,
+            },
+        )
     }
 
     /// # Errors

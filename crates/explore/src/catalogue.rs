@@ -1,5 +1,6 @@
 //! The tables that can be looked at, and what of them can be grouped by and summed up.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use arrow_schema::DataType;
@@ -61,6 +62,9 @@ pub struct ColumnInfo {
     pub unit: &'static str,
     /// A key whose ids are numbers with a meaning, by which it can be summed up and bounded too.
     pub numeric_key: bool,
+    /// How its numbers are called, where they have names.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub names: BTreeMap<i64, String>,
 }
 
 /// What can be done with a column.
@@ -75,6 +79,8 @@ pub enum ColumnKind {
     Time,
     /// Text of its own in nearly every row: shown with rows, and searched.
     Text,
+    /// Rows are left out by it or are left alone, and no more: a filter asks whether it is `true`.
+    Test,
 }
 
 /// What is known of a table before it is made.
@@ -145,6 +151,8 @@ pub(crate) enum Source {
     Module(&'static str),
     /// How long rows last within the stretch of time that is looked at.
     InView,
+    /// Whether a run was several in truth.
+    Doubtful,
     /// The function at an address in an image.
     Function {
         image: &'static str,
@@ -162,6 +170,16 @@ pub(crate) enum Code {
 }
 
 impl Code {
+    /// All numbers that have names.
+    fn names(self) -> BTreeMap<i64, String> {
+        let name = match self {
+            Code::WaitReason => events::kernel::wait_reason,
+            Code::ThreadState => events::kernel::thread_state,
+        };
+        let named = (0..=u8::MAX).filter_map(|number| Some((number.into(), name(number)?.into())));
+        named.collect()
+    }
+
     /// The name of a number; the number itself where it has none.
     pub(crate) fn name(self) -> fn(i64) -> String {
         fn of(number: i64, name: fn(u8) -> Option<&'static str>) -> String {
@@ -225,6 +243,19 @@ impl TableDef {
                 kind: ColumnKind::Measure,
                 unit: "ns",
                 source: Source::InView,
+            });
+        }
+        if offered.table == Table::CpuRuns {
+            columns.push(ColumnDef {
+                name: "doubtful".to_owned(),
+                title: "Doubtful runs".to_owned(),
+                about: "Switches within the run are missing: another thread was announced than the \
+                        one that ended it, or events are lost and samples tell of less than half of \
+                        a long run. Who had the CPU meanwhile is not known."
+                    .to_owned(),
+                kind: ColumnKind::Test,
+                unit: "",
+                source: Source::Doubtful,
             });
         }
         TableDef {
@@ -298,6 +329,10 @@ impl TableDef {
             kind: column.kind,
             unit: column.unit,
             numeric_key: column.kind == ColumnKind::Key && column.is_number(),
+            names: match column.source {
+                Source::Code(_, code) => code.names(),
+                _ => BTreeMap::new(),
+            },
         });
         TableInfo {
             name: self.table.name(),
@@ -319,9 +354,10 @@ impl TableDef {
 }
 
 /// Times at which something happened; other columns of nanoseconds say how long it took.
-const MOMENTS: [&str; 13] = [
+const MOMENTS: [&str; 14] = [
     "time_ns",
     "start_ns",
+    "intended_start_ns",
     "end_ns",
     "init_ns",
     "readied_ns",
@@ -336,9 +372,10 @@ const MOMENTS: [&str; 13] = [
 ];
 
 /// Numbers without a unit that are summed up and not grouped by.
-const AMOUNTS: [&str; 16] = [
+const AMOUNTS: [&str; 17] = [
     "fragments",
     "count",
+    "sequence",
     "count_waits",
     "repeats",
     "wheel_delta",
@@ -474,9 +511,10 @@ impl ColumnDef {
     }
 }
 
-/// A title of Windows Performance Analyzer without the unit that it shows values in: here they are
-/// shown in the one that fits.
+/// A title of Windows Performance Analyzer, the first where its tables have several, without the unit
+/// that it shows values in: here they are shown in the one that fits.
 fn without_unit(title: &str) -> String {
+    let title = title.split_once(", ").map_or(title, |(first, _)| first);
     let units = [" (s)", " (us)", " (in view)"];
     let plain = units.iter().find_map(|unit| title.strip_suffix(unit));
     plain.unwrap_or(title).to_owned()

@@ -10,6 +10,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
+use tables::{CpuRunsView, DoubtfulRuns, StoreError};
 use views::{NULL, NULL_ID};
 
 use crate::ExploreError;
@@ -78,6 +79,7 @@ pub(crate) fn keys(
             by_name(table, row, None, &names, cancel)
         }
         Source::InView => Err(table.def.wrong(column, "cannot be grouped by")),
+        Source::Doubtful => doubtful(trace, table, cancel),
         Source::Function {
             image,
             address,
@@ -319,7 +321,31 @@ fn flags(table: &Opened, name: &str, cancel: &AtomicBool) -> Result<Keys, Explor
     })?;
     Ok(Keys {
         chunks,
-        names: Names::texts(vec!["false".into(), "true".into()]),
+        names: flag_names(),
+    })
+}
+
+fn flag_names() -> Names {
+    Names::texts(vec!["false".into(), "true".into()])
+}
+
+/// Whether runs were several in truth.
+fn doubtful(trace: &Trace, table: &Opened, cancel: &AtomicBool) -> Result<Keys, ExploreError> {
+    let runs = trace.doubtful_runs(cancel)?;
+    let chunks = 0..table.stored.chunks().len();
+    let chunks: Result<Vec<Vec<u32>>, ExploreError> = chunks
+        .into_par_iter()
+        .map(|chunk| {
+            check(cancel)?;
+            let batch = table.stored.read(chunk, &DoubtfulRuns::COLUMNS)?;
+            let view = CpuRunsView::new(&batch).map_err(StoreError::from)?;
+            let is = |row| u32::from(runs.is(&view, row));
+            Ok((0..view.len()).map(is).collect())
+        })
+        .collect();
+    Ok(Keys {
+        chunks: chunks?,
+        names: flag_names(),
     })
 }
 

@@ -110,6 +110,20 @@ impl Filter {
                 }
             }
             ColumnKind::Measure | ColumnKind::Time => {}
+            ColumnKind::Test => {
+                let runs = ask.trace.doubtful_runs(ask.cancel)?;
+                let wanted = condition.tested() == Some(true);
+                // Of most traces none are.
+                if runs.are_none() && !wanted {
+                    return Ok(());
+                }
+                let is = format!("({})", runs.condition());
+                let is_not = format!("NOT {is}");
+                self.sql.push(if wanted { is } else { is_not });
+                let keys = ask.keys(table, column)?;
+                let ids = IdSet::new(keys.bound()).with([u32::from(wanted)]);
+                self.tests.push(Test::Ids(keys, ids));
+            }
         }
         Ok(())
     }
@@ -160,6 +174,22 @@ impl Condition {
         self.from.is_some() || self.to.is_some()
     }
 
+    /// Whether it leaves what passes a test or what does not; nothing if it asks for anything else.
+    fn tested(&self) -> Option<bool> {
+        let of = |is, is_not| Condition {
+            column: self.column.clone(),
+            is,
+            is_not,
+            ..Condition::default()
+        };
+        let passes = || Some(vec!["true".to_owned()]);
+        match self {
+            asked if *asked == of(passes(), None) => Some(true),
+            asked if *asked == of(None, passes()) => Some(false),
+            _ => None,
+        }
+    }
+
     /// Its column, if that can be put to the condition.
     fn column(&self, table: &Opened) -> Result<&'static ColumnDef, ExploreError> {
         let column = table.def.column(&self.column)?;
@@ -175,6 +205,9 @@ impl Condition {
             }
             ColumnKind::Text if has_ids || self.is_bounded() => {
                 "holds text of its own in nearly every row; use `contains`"
+            }
+            ColumnKind::Test if self.tested().is_none() => {
+                "is true or not; use `is` or `is_not` with [\"true\"] alone"
             }
             _ => return Ok(column),
         };

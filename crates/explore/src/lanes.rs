@@ -62,6 +62,17 @@ pub struct CpuLane {
     pub recorded_from_ns: Option<i64>,
     /// Until when it does, where that is not to the trace's end.
     pub recorded_until_ns: Option<i64>,
+    /// When runs are doubtful, which are none of the runs: who had the CPU is not known.
+    pub doubtful: Spans,
+}
+
+/// Stretches of time, by column. What is nearer than a pixel is one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spans {
+    /// From when.
+    pub start: Vec<i64>,
+    /// Until when.
+    pub end: Vec<i64>,
 }
 
 /// Runs of threads, by column.
@@ -161,11 +172,21 @@ pub(crate) fn answer(ask: Ask<'_>, request: &LanesRequest) -> Result<LanesAnswer
         ask,
         Table::CpuRuns,
         span,
-        &[&filter[..], &[not_idle()]].concat(),
+        &[&filter[..], &[not_idle(), doubtful(false)]].concat(),
     )?;
     let routines = Lasting::read(ask, Table::Interrupts, span, &filter)?;
     let (mut cpus, left_out) = lanes(request, &[&runs, &routines]);
     recorded(ask, &mut cpus)?;
+    if !ask.trace.doubtful_runs(ask.cancel)?.are_none() {
+        let filter = [&filter[..], &[doubtful(true)]].concat();
+        let doubtful = Lasting::read(ask, Table::CpuRuns, span, &filter)?;
+        let pixel_ns = (span.end() - span.start()) / i64::from(request.width);
+        doubtful.each(span, |cpu, (start, end), _| {
+            if let Some(lane) = cpus.get_mut(&cpu) {
+                lane.doubtful.push(start, end, pixel_ns);
+            }
+        })?;
+    }
     let processes = runs.keys(ask, "process")?;
     let threads = runs.keys(ask, "thread")?;
     let kinds = routines.keys(ask, "kind")?;
@@ -237,6 +258,21 @@ fn not_idle() -> Condition {
     }
 }
 
+/// Runs that are doubtful, or those that are not.
+fn doubtful(wanted: bool) -> Condition {
+    let passes = vec!["true".to_owned()];
+    let (is, is_not) = match wanted {
+        true => (Some(passes), None),
+        false => (None, Some(passes)),
+    };
+    Condition {
+        column: "doubtful".to_owned(),
+        is,
+        is_not,
+        ..Condition::default()
+    }
+}
+
 /// Rows of the CPUs asked for.
 fn of_cpus(request: &LanesRequest) -> Vec<Condition> {
     let cpus = request.cpus.iter().map(|cpus| Condition {
@@ -266,6 +302,19 @@ fn lanes(request: &LanesRequest, tables: &[&Lasting<'_>]) -> (BTreeMap<u16, CpuL
     };
     let lanes = numbers.into_iter().take(MOST_CPUS);
     (lanes.map(|cpu| (cpu, lane(cpu))).collect(), left_out)
+}
+
+impl Spans {
+    /// Adds a stretch that begins after those before, or prolongs the last.
+    fn push(&mut self, start: i64, end: i64, nearness_ns: i64) {
+        match self.end.last_mut() {
+            Some(last) if start <= last.saturating_add(nearness_ns) => *last = end.max(*last),
+            _ => {
+                self.start.push(start);
+                self.end.push(end);
+            }
+        }
+    }
 }
 
 impl RunSpans {

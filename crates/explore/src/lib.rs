@@ -75,7 +75,9 @@ pub use filter::Condition;
 pub use flame::{FlameAnswer, FlameRequest, Nodes};
 pub use heat::{HeatAnswer, HeatRequest};
 pub use histogram::{HistogramAnswer, HistogramRequest, HistogramSeries};
-pub use lanes::{CpuLane, InterruptSpans, LaneLabels, LanesAnswer, LanesRequest, RunSpans, Wake};
+pub use lanes::{
+    CpuLane, InterruptSpans, LaneLabels, LanesAnswer, LanesRequest, RunSpans, Spans, Wake,
+};
 pub use overview::OverviewAnswer;
 pub use pivot::{GroupSort, PivotAnswer, PivotGroup, PivotRequest};
 pub use presets::Preset;

@@ -154,4 +154,5 @@ pub(crate) const OFFERED: &[Offered] = &[
         "providers (xperf -start … -on PROVIDER, or a WPR profile that names them)",
     ),
     moments(Table::Damages, "Losses and Faults", "").lasting("start_ns", "end_ns"),
+    moments(Table::LatencySamples, "Measured Latency", ""),
 ];

@@ -16,7 +16,7 @@ pub struct OverviewAnswer {
 
 /// What the strip shows, in its order, by the names of presets. Of each line the first of which the
 /// trace holds anything.
-const STRIP: [&[&str]; 8] = [
+const STRIP: [&[&str]; 10] = [
     &[
         "Utilization by process, thread",
         "Samples by process, module, function",
@@ -28,6 +28,8 @@ const STRIP: [&[&str]; 8] = [
     &["Window in focus"],
     &["Input"],
     &["Frozen processes"],
+    &["Longest measured latency by method"],
+    &["Measured latency over time"],
 ];
 
 /// What it shows of a trace that holds nothing of that: events that only their providers understand.

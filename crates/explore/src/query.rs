@@ -30,7 +30,7 @@ impl ColumnDef {
             Source::ThreadName(row) => format!("thread_name({row})"),
             Source::Module(row) => format!("module({row})"),
             // Only with a stretch of time it means something.
-            Source::InView => self.name.clone(),
+            Source::InView | Source::Doubtful => self.name.clone(),
             Source::Function {
                 image,
                 address,

@@ -269,6 +269,7 @@ fn cells(
             Ok(places.iter().map(number).collect())
         }
         ColumnKind::Text => texts(table, column, places),
+        ColumnKind::Test => Err((table.def).wrong(column, "is not shown with rows; filter by it")),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tables::{Functions, Identities, Options, Store, StoredTable, Table};
+use tables::{DoubtfulRuns, Functions, Identities, Options, Store, StoredTable, Table};
 
 use crate::{ExploreError, Progress};
 
@@ -12,6 +12,7 @@ pub(crate) struct Trace {
     pub(crate) store: Arc<Store>,
     pub(crate) functions: Option<Arc<dyn Functions>>,
     identities: Mutex<Option<Arc<Identities>>>,
+    doubtful: Mutex<Option<Arc<DoubtfulRuns>>>,
     /// Requests that make tables.
     making: AtomicUsize,
     /// Bytes of the trace that the last of them has read.
@@ -24,6 +25,7 @@ impl Trace {
             store,
             functions,
             identities: Mutex::default(),
+            doubtful: Mutex::default(),
             making: AtomicUsize::new(0),
             read: AtomicU64::new(0),
         }
@@ -45,14 +47,29 @@ impl Trace {
 
     /// Who and what rows speak of.
     pub(crate) fn identities(&self, cancel: &AtomicBool) -> Result<Arc<Identities>, ExploreError> {
-        let mut known = self
-            .identities
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(identities) = &*known {
-            return Ok(identities.clone());
+        self.once(&self.identities, cancel, Identities::read)
+    }
+
+    /// Runs that were several in truth.
+    pub(crate) fn doubtful_runs(
+        &self,
+        cancel: &AtomicBool,
+    ) -> Result<Arc<DoubtfulRuns>, ExploreError> {
+        self.once(&self.doubtful, cancel, DoubtfulRuns::read)
+    }
+
+    /// What is known, or else read.
+    fn once<T>(
+        &self,
+        known: &Mutex<Option<Arc<T>>>,
+        cancel: &AtomicBool,
+        read: fn(&Store, Options<'_>) -> Result<T, tables::StoreError>,
+    ) -> Result<Arc<T>, ExploreError> {
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &*known {
+            return Ok(known.clone());
         }
-        let read = self.making(cancel, |options| Identities::read(&self.store, options))?;
+        let read = self.making(cancel, |options| read(&self.store, options))?;
         Ok(known.insert(Arc::new(read)).clone())
     }
 

@@ -530,6 +530,86 @@ fn exact_lanes_are_the_runs_and_others_who_ran_longest() {
     }
 }
 
+/// What a run must be to be doubtful where no samples are: another thread was announced.
+#[test]
+fn doubtful_runs_are_left_out_where_that_is_asked_for() {
+    let explored = Explored::damaged("load", &["events=100000"]);
+    let (mut believed, mut doubted) = ((0u64, 0i64), (0u64, 0i64));
+    let mut stretches: Vec<(u16, i64, i64)> = Vec::new();
+    for batch in explored.batches(Table::CpuRuns) {
+        let view = CpuRunsView::new(&batch).unwrap();
+        for row in 0..view.len() {
+            let is_doubtful = view.thread_id[row] != 0 && view.planned_thread_id.get(row).is_some();
+            let sum = if is_doubtful {
+                &mut doubted
+            } else {
+                &mut believed
+            };
+            *sum = (sum.0 + 1, sum.1 + view.cpu_ns[row]);
+            if is_doubtful {
+                stretches.push((view.cpu[row], view.start_ns[row], view.end_ns[row]));
+            }
+            // Samples would doubt long ones too.
+            assert!(view.thread_id[row] == 0 || is_doubtful || view.cpu_ns[row] < 100_000_000);
+        }
+    }
+    assert!(doubted.0 > 10, "{} doubtful runs", doubted.0);
+    let sum = |condition: serde_json::Value| {
+        let pivot = request(json!({
+            "table": "cpu_runs", "keys": [], "path": [], "aggregates": ["rows", "cpu_ns:sum"],
+            "filter": [condition], "offset": 0, "first": 1
+        }));
+        explored.explorer.pivot(&pivot, &GO_ON)
+    };
+    let without = sum(json!({"column": "doubtful", "is_not": ["true"]})).unwrap();
+    assert_eq!(
+        without.totals,
+        [value(believed.0 as i64), value(believed.1)]
+    );
+    assert!(
+        without
+            .sql
+            .contains("NOT (thread_id <> 0 AND (planned_thread_id IS NOT NULL")
+    );
+    let only = sum(json!({"column": "doubtful", "is": ["true"]})).unwrap();
+    assert_eq!(only.totals, [value(doubted.0 as i64), value(doubted.1)]);
+    for odd in [
+        json!({"column": "doubtful", "is": ["maybe"]}),
+        json!({"column": "doubtful", "in": [1]}),
+        json!({"column": "doubtful", "is": ["true"], "is_not": ["true"]}),
+    ] {
+        let refused = sum(odd).unwrap_err().to_string();
+        assert!(refused.contains("is true or not"), "{refused}");
+    }
+    // In lanes they are no runs but stretches of which nothing is known.
+    let lanes = request(json!({"width": 4000}));
+    let lanes = explored.explorer.lanes(&lanes, &GO_ON).unwrap();
+    for (cpu, start, end) in stretches.into_iter().filter(|(_, start, end)| start < end) {
+        let lane = lanes.cpus.iter().find(|lane| lane.cpu == cpu).unwrap();
+        let spans = lane.doubtful.start.iter().zip(&lane.doubtful.end);
+        let mut holding = spans.filter(|(from, to)| **from <= start && end <= **to);
+        assert!(holding.next().is_some(), "CPU {cpu}: {start} to {end}");
+    }
+}
+
+#[test]
+fn a_healthy_trace_has_no_doubtful_runs() {
+    let explored = Explored::busy();
+    let timeline = request(json!({
+        "table": "cpu_runs", "measure": "time", "buckets": 10, "first": 1,
+        "filter": [{"column": "doubtful", "is_not": ["true"]}]
+    }));
+    let timeline = explored.explorer.timeline(&timeline, &GO_ON).unwrap();
+    let all: i64 = runs(explored).iter().map(|run| run.end - run.start).sum();
+    assert_eq!(timeline.series[0].total, Some(Number::Integer(all)));
+    assert!(!timeline.sql.contains("planned_thread_id"));
+    let lanes = explored
+        .explorer
+        .lanes(&request(json!({"width": 100})), &GO_ON);
+    let lanes = lanes.unwrap();
+    assert!(lanes.cpus.iter().all(|lane| lane.doubtful.start.is_empty()));
+}
+
 #[test]
 fn of_many_runs_a_pixel_has_who_ran_longest() {
     let explored = Explored::new("load", &["events=300000"], Explorer::MEMORY_BYTES);

@@ -33,7 +33,11 @@ pub(crate) fn row_column(table: Table) -> Option<&'static str> {
 /// Whether its rows happened at a time, and not rather last, as processes, or hold all the time, as
 /// what is known of the system.
 pub(crate) fn is_of_moments(table: Table) -> bool {
-    matches!(table.schema().sorted_by, "time_ns" | "end_ns") && table != Table::SystemConfig
+    match table {
+        Table::LatencySamples => true,
+        Table::SystemConfig => false,
+        _ => matches!(table.schema().sorted_by, "time_ns" | "end_ns"),
+    }
 }
 
 /// The columns of a table, in order, with their fields.
@@ -91,6 +95,7 @@ mod tests {
         }
         assert!(is_of_moments(Table::Samples));
         assert!(is_of_moments(Table::CpuRuns));
+        assert!(is_of_moments(Table::LatencySamples));
     }
 
     #[test]

@@ -11,11 +11,12 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use datafusion::common::TableReference;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan};
+use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::StreamExt;
@@ -42,8 +43,8 @@ pub struct Settings {
     /// Memory that queries may have for sorting, grouping and joining before they go on on disk,
     /// or fail where that is not possible. Chunks being read and rows being given are not in it.
     pub memory_bytes: usize,
-    /// The times that tables of what happened are restricted to, by their column `time_ns` or
-    /// `end_ns`. Tables of what lasts (processes, images, the trace itself) are whole.
+    /// The times that tables of what happened are restricted to, by their column `time_ns`, `end_ns`
+    /// or, of what was measured, `start_ns`. Tables of what lasts (processes, images, the trace itself) are whole.
     pub range: Option<RangeInclusive<i64>>,
     /// Names of addresses.
     pub symbols: Option<Arc<dyn Symbols>>,
@@ -178,7 +179,7 @@ impl Session {
             let plan = state.statement_to_plan(statement.ast.clone()).await?;
             allow(&plan)?;
             let frame = self.context.execute_logical_plan(plan).await?;
-            Ok::<_, SqlError>(frame.create_physical_plan().await?)
+            Ok::<_, SqlError>(yielding(frame.create_physical_plan().await?)?)
         });
         Ok(Query {
             session: self,
@@ -287,6 +288,20 @@ fn unknown_table(name: &str) -> SqlError {
 fn is_created(statement: &Statement) -> bool {
     let text = statement.to_string();
     text.starts_with("CREATE") || text.starts_with("DROP")
+}
+
+/// The plan with joins that let go of their thread now and then, as reading does by itself: one that
+/// makes billions of rows of few reads nothing for long, and could not be stopped meanwhile.
+fn yielding(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+    let wrapped = plan.transform_up(|node| {
+        Ok(match node.name().ends_with("JoinExec") {
+            true => {
+                Transformed::yes(Arc::new(CooperativeExec::new(node)) as Arc<dyn ExecutionPlan>)
+            }
+            false => Transformed::no(node),
+        })
+    });
+    Ok(wrapped?.data)
 }
 
 /// Refuses plans that touch anything but the session's own views and tables.

@@ -1,11 +1,9 @@
 //! Packets of pcapng and pcap files.
 
 use std::fs::File;
-use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use etl::Trace;
-use etl::write::{Session, Writer};
 use pcap_parser::pcapng::{Block, EnhancedPacketBlock, InterfaceDescriptionBlock, OptionCode};
 use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{PcapBlockOwned, PcapError, create_reader};
@@ -13,7 +11,7 @@ use pcap_parser::{PcapBlockOwned, PcapError, create_reader};
 use crate::frame::Link;
 use crate::packets::{Direction, Packet, PacketSource};
 use crate::schema::Rows;
-use crate::{Packets, StoreError, one_recording};
+use crate::{Packets, sample_files};
 
 /// A capture file cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -46,13 +44,7 @@ const MAGICS: [[u8; 4]; 5] = [
 
 /// Whether a file begins as a capture does; one that cannot be read does not.
 pub fn is_capture(file: &Path) -> bool {
-    // Asked before opening: opening a pipe would wait for a writer.
-    if !file.metadata().is_ok_and(|found| found.is_file()) {
-        return false;
-    }
-    let mut magic = [0; 4];
-    let read = File::open(file).and_then(|mut file| file.read_exact(&mut magic));
-    read.is_ok() && MAGICS.contains(&magic)
+    sample_files::begins_with(file, &MAGICS)
 }
 
 /// First room for a block, in bytes, and the largest block that is read.
@@ -61,27 +53,6 @@ const LARGEST_BLOCK: usize = 16 << 20;
 
 /// Nanoseconds from 1601 to 1970.
 const UNIX_EPOCH_NS: i128 = 11_644_473_600_000_000_000;
-
-/// A trace, and the captures of packets beside it.
-pub(crate) struct Opened {
-    pub(crate) trace: Trace,
-    pub(crate) captures: Vec<PathBuf>,
-}
-
-/// Opens what the files make together.
-///
-/// # Errors
-/// If they cannot be read or are no trace.
-pub(crate) fn open(files: &[PathBuf]) -> Result<Opened, StoreError> {
-    let (captures, logs): (Vec<PathBuf>, Vec<PathBuf>) =
-        files.iter().cloned().partition(|file| is_capture(file));
-    let trace = match logs.is_empty() && !captures.is_empty() {
-        true => trace_of(&captures)?,
-        false => etl::open(&logs)?,
-    };
-    one_recording::check(&trace)?;
-    Ok(Opened { trace, captures })
-}
 
 /// The packets of all captures, in the order of time; times count from the trace's start, by UTC.
 /// Reading a file ends at the first block that makes no sense: what was read until there is sound.
@@ -103,11 +74,12 @@ pub(crate) fn read(files: &[PathBuf], trace: &Trace) -> Result<Packets, CaptureE
     Ok(rows)
 }
 
-/// A trace without events, for captures that stand alone: its time begins with their first packet.
+/// When the first packet of all captures came, and until when they did, as FILETIME; without any 0
+/// and nothing.
 ///
 /// # Errors
 /// If a file cannot be read or is no capture.
-fn trace_of(files: &[PathBuf]) -> Result<Trace, CaptureError> {
+pub(crate) fn span_filetime(files: &[PathBuf]) -> Result<(i64, Option<i64>), CaptureError> {
     let (mut first, mut last) = (i128::MAX, i128::MIN);
     for file in files {
         walk(file, &mut |_, unix_ns| {
@@ -119,23 +91,9 @@ fn trace_of(files: &[PathBuf]) -> Result<Trace, CaptureError> {
     // The greatest FILETIME that Windows takes; captures have no business beyond it either.
     let filetime =
         |unix_ns: i128| (unix_ns + UNIX_EPOCH_NS).div_euclid(100).clamp(0, 1 << 62) as i64;
-    let is_empty = first > last;
-    let session = Session {
-        start: if is_empty { 0 } else { filetime(first) },
-        end: (!is_empty).then(|| filetime(last)),
-        os_version: (0, 0),
-        name: "packet capture".into(),
-        ..Session::default()
-    };
-    let names: Vec<String> = files
-        .iter()
-        .map(|file| file.display().to_string())
-        .collect();
-    let log = Writer::new(Cursor::new(Vec::new()), session).and_then(Writer::finish);
-    let bytes = log.map_or_else(|_| Vec::new(), Cursor::into_inner);
-    let trace = Trace::from_sources(vec![(names.join(", "), Box::new(bytes))]);
-    trace.map_err(|_| CaptureError::NotACapture {
-        file: files.first().cloned().unwrap_or_default(),
+    Ok(match first > last {
+        true => (0, None),
+        false => (filetime(first), Some(filetime(last))),
     })
 }
 

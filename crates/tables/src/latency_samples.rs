@@ -1,14 +1,15 @@
 //! `latency_samples`: what live probes measured.
 //!
-//! No trace fills it, and so it is no [`Table`](crate::Table) that one can be asked for; it is
-//! declared here because a table is a table wherever its rows come from.
+//! No trace fills it. `laglab measure` makes it, and of a file that it was written to it is read
+//! again.
 
 use crate::column::{Named, Names, Nullable, Text};
 use crate::schema::table;
 
 table! {
     /// One row per sample of a live probe (`laglab measure`). Rows of a run are in order; runs of
-    /// different methods and settings take turns. Times are nanoseconds since the measurement's
+    /// different methods and settings take turns. No trace has any: they come of the file that
+    /// `laglab measure … -o FILE.parquet` writes. Times are nanoseconds since the measurement's
     /// start.
     LatencySamples, LatencySamplesView = "latency_samples" sorted by start_ns {
         /// When it began.

@@ -24,6 +24,8 @@ impl Plan {
             match table {
                 // Headers tell all of it.
                 Table::Sessions => {}
+                // No trace has any.
+                Table::LatencySamples => {}
                 Table::Focus | Table::ProcessFreezes => {
                     whole.add(Table::Processes);
                     whole.add(*table);

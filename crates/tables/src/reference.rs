@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use arrow_schema::DataType;
 
-use crate::{LatencySamples, Table, TableSchema};
+use crate::Table;
 
 const INTRODUCTION: &str = "\
 # Tables
@@ -22,21 +22,24 @@ images in one batch.
 const PROBES: &str = "
 # Measured, not traced
 
-`laglab measure` fills this table; no trace has it.
+`laglab measure` fills this table; no trace has it. `laglab open` and `laglab sql` read it from the
+Parquet file that was written with `-o`.
 ";
 
 /// The documentation of all tables, as Markdown.
 pub fn reference() -> String {
     let mut text = INTRODUCTION.to_owned();
-    let of_traces = Table::ALL.iter().map(|table| table.schema());
+    let is_measured = |table: &Table| *table == Table::LatencySamples;
+    let (measured, of_traces): (Vec<Table>, Vec<Table>) =
+        Table::ALL.iter().copied().partition(is_measured);
     describe(&mut text, of_traces);
     text += PROBES;
-    describe(&mut text, [LatencySamples::schema()]);
+    describe(&mut text, measured);
     text
 }
 
-fn describe(text: &mut String, tables: impl IntoIterator<Item = TableSchema>) {
-    for schema in tables {
+fn describe(text: &mut String, tables: Vec<Table>) {
+    for schema in tables.into_iter().map(Table::schema) {
         let _ = write!(text, "\n## {}\n\n{}\n\n", schema.name, schema.prose);
         let _ = writeln!(text, "Sorted by `{}`.\n", schema.sorted_by);
         *text += "| Column | Type | Unit | Meaning | Source | WPA |\n|---|---|---|---|---|---|\n";

@@ -17,9 +17,9 @@ use crate::unreadable::Unreadable;
 use crate::world::World;
 use crate::{
     ContextSwitches, CpuRuns, Cpus, Damages, DiskIo, Events, FileIo, Focus, HardFaults, Images,
-    Input, Interrupts, Marks, Network, Packets, Priorities, ProcessFreezes, Processes,
-    ReadyThreads, Samples, Sessions, Stacks, SystemConfig, TableSchema, Threads, TimerRequests,
-    Volumes,
+    Input, Interrupts, LatencySamples, Marks, Network, Packets, Priorities, ProcessFreezes,
+    Processes, ReadyThreads, Samples, Sessions, Stacks, SystemConfig, TableSchema, Threads,
+    TimerRequests, Volumes,
 };
 
 /// Declares [`Table`] and how a [`Tables`] gives a table's batches.
@@ -231,6 +231,7 @@ tables! {
         Damages: damages = "damage",
         Focus: focus = "focus",
         ProcessFreezes: process_freezes = "process_freezes",
+        LatencySamples: latency_samples = "latency_samples",
     }
     joined {
         CpuRuns: cpu_runs,
@@ -310,6 +311,8 @@ pub struct Tables {
     pub focus: Focus,
     /// When processes were frozen.
     pub process_freezes: ProcessFreezes,
+    /// Samples of live probes, which no trace has: only a [`Store`](crate::Store) reads them.
+    pub latency_samples: LatencySamples,
     /// Runs of threads on CPUs, sorted by their end.
     pub cpu_runs: CpuRuns,
     /// Distinct call stacks.

@@ -10,13 +10,13 @@ import type {
   PivotRequest,
   Preset,
   Progress,
+  ReportPanel,
   Rows,
   RowsRequest,
   Session,
   Table,
   Timeline,
   TimelineRequest,
-  View,
 } from "./types";
 
 /** What the server says against a request. */
@@ -169,7 +169,7 @@ export const api = {
   sql: <T>(request: { traces: number[]; query: string; first: number }, signal?: AbortSignal) =>
     json<T>("sql", request, signal),
   catalogue: <T>(signal?: AbortSignal) => once<T>("sql/catalogue", undefined, signal),
-  report: async (request: { trace: number; views: View[]; title: string }) =>
+  report: async (request: { trace: number; panels: ReportPanel[]; title: string }) =>
     (await ask("report", request)).blob(),
 };
 

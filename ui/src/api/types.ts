@@ -17,7 +17,6 @@ export interface Trace {
   cpu: string | null;
   cpus: number | null;
   start_utc: string | null;
-  /** Not of a trace without events. */
   duration_ns: number | null;
   /** From its first event to its last. */
   range?: Range | null;
@@ -25,6 +24,8 @@ export interface Trace {
   size_bytes: number | null;
   /** Not yet of a large trace: only its headers were read. */
   complete?: boolean;
+  /** The one table that its files fill, if they hold no events: captured packets, measured samples. */
+  only?: string | null;
   warnings: string[];
 }
 
@@ -38,10 +39,12 @@ export interface Column {
   name: string;
   title: string;
   about: string;
-  kind: "key" | "measure" | "time" | "text";
+  kind: "key" | "measure" | "time" | "text" | "test";
   unit: string;
   /** The key's ids are in the order of numbers: processors, priorities, ranks. */
   numeric_key: boolean;
+  /** How its numbers are called, where they have names. */
+  names?: Record<number, string>;
 }
 
 export interface Table {
@@ -236,6 +239,10 @@ export interface Finding {
 
 export interface Explanation {
   findings: Finding[];
+  /** What it comes to where nothing grave was found. */
+  conclusion?: string | null;
+  /** Runs within which switches are missing. */
+  doubtful?: { runs: number; cpu_ns: number };
   theories: Verdict[];
 }
 
@@ -243,6 +250,21 @@ export interface Overview {
   graphs: Preset[];
   /** Whether these are all. If not, more of the trace is being read. */
   complete: boolean;
+}
+
+/** A view on screen, for a report: with what the person did in it. */
+export interface ReportPanel {
+  view: View;
+  title?: string;
+  hidden: Id[];
+  rest_hidden: boolean;
+  show: "graph" | "table" | null;
+  /** The stretch of time that tables, flame graphs and histograms tell of, if not that of the view. */
+  selection: Range | null;
+  inverted: boolean;
+  compare: Range | null;
+  /** It is compared with another trace. */
+  other: boolean;
 }
 
 /** How far the making of tables is. */

@@ -32,6 +32,8 @@ export interface CpuLane {
   /** From when and until when the trace holds what it did, where that is not all the time. */
   recorded_from_ns?: number | null;
   recorded_until_ns?: number | null;
+  /** When runs are doubtful, which are none of the runs. */
+  doubtful?: { start: number[]; end: number[] };
 }
 
 /** A thread was made ready, and then ran. */

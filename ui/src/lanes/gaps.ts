@@ -3,10 +3,14 @@
 import type { Range } from "../api/types";
 import type { CpuLane } from "./answer";
 
-/** The parts of a range that are not recorded of a CPU: those before its record, and those after. */
-export function gapsOf({ recorded_from_ns, recorded_until_ns }: CpuLane, [from, to]: Range): Range[] {
+/** The parts of a range that are not known of a CPU: before its record and after, and where switches are missing. */
+export function gapsOf({ recorded_from_ns, recorded_until_ns, doubtful }: CpuLane, [from, to]: Range): Range[] {
   const gaps: Range[] = [];
   if (recorded_from_ns != null && recorded_from_ns > from) gaps.push([from, Math.min(recorded_from_ns, to)]);
   if (recorded_until_ns != null && recorded_until_ns < to) gaps.push([Math.max(recorded_until_ns, from), to]);
+  doubtful?.start.forEach((start, place) => {
+    const end = doubtful.end[place]!;
+    if (start < to && end > from) gaps.push([Math.max(start, from), Math.min(end, to)]);
+  });
   return gaps;
 }

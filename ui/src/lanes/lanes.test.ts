@@ -97,6 +97,12 @@ test("what a trace does not hold of a CPU is before and after its record", () =>
   expect(gapsOf({ ...lane!, recorded_until_ns: 900 }, [0, 900])).toEqual([]);
 });
 
+test("who had a CPU during doubtful runs is not known", () => {
+  const [lane] = answer.cpus;
+  const doubtful = { start: [100, 400, 800], end: [200, 600, 900] };
+  expect(gapsOf({ ...lane!, doubtful }, [150, 500])).toEqual([[150, 200], [400, 500]]);
+});
+
 describe("wakes", () => {
   test("are drawn where they are seen", () => {
     expect(wakesToDraw(answer, [0, 1000]).drawn).toEqual([wake]);

@@ -55,6 +55,7 @@ export const KEYS: [string, string][] = [
   ["click a series", "in the graph: its rows are selected; in the legend: it is hidden; with Alt: alone"],
   ["↑ ↓ ← → Enter", "in a table: rows, close and open them; Space selects, Ctrl C copies"],
   ["Alt ← →", "on a column's head: moves it, over the golden bar too; Enter sorts, Delete removes"],
+  ["in a timeline, once Tab led there", "← → from moment to moment with the values, with Shift farther"],
   ["in CPU lanes", "← → runs, ↑ ↓ processors, Enter explains a run, S selects its time; with Shift ← → through time"],
   ["in a heat map", "arrows go from cell to cell, with Shift they choose, Enter chooses one"],
   ["in a flame graph", "arrows go along calls, Enter widens one, Backspace its caller, B callers and callees"],

@@ -27,4 +27,9 @@ test("in the words that head columns", () => {
   const thread = { name: "thread_id", title: "New Thread Id", about: "", kind: "key", unit: "", numeric_key: true } as const;
   expect(told({ column: "thread_id", not_in: [0] }, thread)).toBe("New Thread Id: not 0");
   expect(told({ column: "cpu", is: ["0", "2", "4", "6", "8"] })).toBe("cpu: 0, 2, 4, 6, … (5)");
+  const reason = { ...thread, name: "wait_reason_out", title: "New Wait Reason", names: { 5: "UserRequest" } };
+  expect(told({ column: "wait_reason_out", in: [5, 99, null] }, reason)).toBe("New Wait Reason: UserRequest, 99, unknown");
+  const doubtful = { ...thread, name: "doubtful", title: "Doubtful runs", kind: "test" as const, numeric_key: false };
+  expect(told({ column: "doubtful", is_not: ["true"] }, doubtful)).toBe("without doubtful runs");
+  expect(told({ column: "doubtful", is: ["true"] }, doubtful)).toBe("only doubtful runs");
 });

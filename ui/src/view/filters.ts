@@ -4,6 +4,9 @@ import type { Column, Filter, Id, Table } from "../api/types";
 import { measured } from "../format";
 import { titled } from "./columns";
 
+/** What leaves out runs within which switches are missing. */
+export const DOUBTFUL = "doubtful";
+
 /** Those filters that a table can follow: those by columns it has. */
 export function applicable(filters: readonly Filter[], table: Table | undefined): Filter[] {
   return filters.filter((filter) => table?.columns.some((column) => column.name === filter.column));
@@ -23,18 +26,19 @@ function listed(names: readonly string[]): string {
   return names.length > 4 ? `${names.slice(0, 4).join(", ")}, … (${names.length})` : names.join(", ");
 }
 
-const idNames = (ids: readonly Id[], numeric: boolean) =>
-  ids.map((id) => (id === null ? "unknown" : numeric ? String(id) : `no. ${id}`));
+const idNames = (ids: readonly Id[], about?: Column) =>
+  ids.map((id) => (id === null ? "unknown" : (about?.names?.[id] ?? (about?.numeric_key ? String(id) : `no. ${id}`))));
 
 /** What a filter leaves, for people, in the words that head its column. */
 export function told(filter: Filter, about?: Column): string {
   const { column, from, to } = filter;
-  const [name, unit, numeric] = [about ? titled(about) : column, about?.unit ?? "", about?.numeric_key ?? false];
+  const [name, unit] = [about ? titled(about) : column, about?.unit ?? ""];
+  if (about?.kind === "test") return `${filter.is_not ? "without" : "only"} ${name.toLowerCase()}`;
   const says: string[] = [];
   if (filter.is) says.push(`${name}: ${listed(filter.is)}`);
   if (filter.is_not) says.push(`${name}: not ${listed(filter.is_not)}`);
-  if (filter.in) says.push(`${name}: ${listed(idNames(filter.in, numeric))}`);
-  if (filter.not_in) says.push(`${name}: not ${listed(idNames(filter.not_in, numeric))}`);
+  if (filter.in) says.push(`${name}: ${listed(idNames(filter.in, about))}`);
+  if (filter.not_in) says.push(`${name}: not ${listed(idNames(filter.not_in, about))}`);
   if (filter.contains !== undefined) says.push(`${name} contains “${filter.contains}”`);
   if (from !== undefined && from !== null) says.push(`${name} ≥ ${measured(from, unit)}`);
   if (to !== undefined && to !== null) says.push(`${name} < ${measured(to, unit)}`);

@@ -136,8 +136,8 @@ fn write_trace(out: &mut dyn Write, explained: &Explained) -> io::Result<()> {
         .start
         .as_deref()
         .map_or(String::new(), |s| format!(" from {s}"));
-    match &explained.captured {
-        Some(captured) => writeln!(out, "{captured}.")?,
+    match &explained.instead {
+        Some(instead) => writeln!(out, "{instead}.")?,
         // From one to the other nothing was recorded, for years maybe.
         None if !info.one_system => writeln!(
             out,

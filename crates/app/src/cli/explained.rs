@@ -18,9 +18,9 @@ use crate::watch::Watch;
 pub(crate) struct Explained {
     pub(crate) info: Arc<Info>,
     pub(crate) explanation: Explanation,
-    /// What there is if it is nothing but captured packets, in words.
+    /// What there is instead of events, in words: captured packets, or samples of a live probe.
     #[serde(skip)]
-    pub(crate) captured: Option<String>,
+    pub(crate) instead: Option<String>,
 }
 
 impl Explained {
@@ -47,16 +47,26 @@ impl Explained {
     ) -> Result<Explained, Failure> {
         let explanation = tables
             .watched(|options| explain::explain(&tables.store, asked, Some(symbols), options))?;
-        let captured = captured(tables)?;
+        let instead = instead(tables)?;
         Ok(Explained {
             info,
             explanation,
-            captured,
+            instead,
         })
     }
 }
 
 impl Explained {
+    /// What there is instead of events, and what it comes to where nothing grave was found; in
+    /// sentences.
+    pub(crate) fn conclusion(&self) -> Option<String> {
+        let conclusion = self.explanation.conclusion()?;
+        Some(match &self.instead {
+            Some(instead) => format!("{instead}. {conclusion}."),
+            None => format!("{conclusion}."),
+        })
+    }
+
     /// What is lost or broken, one sentence per kind.
     pub(crate) fn damage(&self) -> Vec<String> {
         let mut lines = match self.info.damage.none {
@@ -75,20 +85,24 @@ impl Explained {
     }
 }
 
-/// What files are that hold nothing but captured packets, in words.
-fn captured(tables: &TraceTables) -> Result<Option<String>, Failure> {
-    if !tables.store.is_all_packets() {
+/// What files hold that have no events, in words.
+fn instead(tables: &TraceTables) -> Result<Option<String>, Failure> {
+    let Some(only) = tables.store.holds_only() else {
         return Ok(None);
-    }
-    let table = tables.table(Table::Packets)?;
+    };
+    let table = tables.table(only)?;
     let chunks = table.chunks();
     let lasted = chunks.iter().map(|chunk| chunk.last).max().unwrap_or(0);
-    let packets = match table.rows() {
-        1 => "1 captured packet".to_owned(),
-        many => format!("{} captured packets", grouped(many as u64)),
+    let what = match only {
+        Table::LatencySamples => "measured latency sample",
+        _ => "captured packet",
+    };
+    let rows = match table.rows() {
+        1 => format!("1 {what}"),
+        many => format!("{} {what}s", grouped(many as u64)),
     };
     Ok(Some(format!(
-        "{packets} over {}, and no events: what programs and CPUs did is not in them",
+        "{rows} over {}, and no events: what programs and CPUs did is not in them",
         duration(lasted)
     )))
 }

@@ -13,7 +13,8 @@ use crate::watch::{Progress, Watch};
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct TraceFiles {
     /// Files of one trace: .etl, .etl.zip, .diagsession or netsh's .cab; beside or instead of them,
-    /// where tables are made (explain, report, sql), packets as .pcapng or .pcap
+    /// where tables are made (explain, report, sql), packets as .pcapng or .pcap; or what
+    /// `laglab measure` wrote, as .parquet
     #[arg(value_name = "TRACE", required = true)]
     paths: Vec<PathBuf>,
 }
@@ -22,13 +23,21 @@ impl TraceFiles {
     /// Opens them as one trace.
     pub(crate) fn open(&self) -> Result<Trace, Failure> {
         etl::open(&self.paths).map_err(|error| {
-            let mut captures = self.paths.iter().filter(|path| tables::is_capture(path));
-            match (&error, captures.next()) {
-                (OpenError::NotATrace { .. }, Some(capture)) => Failure::input(
-                    capture,
-                    "is a capture of packets and holds no events; `laglab explain` and `laglab sql` \
-                     read its packets",
-                ),
+            let first = |is: fn(&Path) -> bool| self.paths.iter().find(|path| is(path));
+            let without_events = first(tables::is_capture).map(|capture| {
+                let message = "is a capture of packets and holds no events; `laglab explain` and \
+                               `laglab sql` read its packets";
+                (capture, message)
+            });
+            let without_events = without_events.or_else(|| {
+                let message = "is a Parquet file and holds no events; `laglab open` and `laglab sql` \
+                               read what `laglab measure` wrote";
+                Some((first(tables::is_parquet)?, message))
+            });
+            match (&error, without_events) {
+                (OpenError::NotATrace { .. }, Some((file, message))) => {
+                    Failure::input(file, message)
+                }
                 _ => Failure::Input(error.to_string()),
             }
         })

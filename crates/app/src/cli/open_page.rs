@@ -26,11 +26,12 @@ const FOLDER: &str = "LAGLAB_CONFIG";
     laglab open before.etl after.etl\n  \
     laglab open kernel.etl user.etl --merge\n  \
     laglab open rank-stall\n  \
+    laglab open samples.parquet\n  \
     laglab open trace.etl --no-browser --port 8080\n\n\
     laglab simulate --list lists the scenarios.")]
 pub(super) struct Args {
-    /// Traces, side by side: .etl, .etl.zip, .diagsession, netsh's .cab, or the name of a scenario,
-    /// which is simulated
+    /// Traces, side by side: .etl, .etl.zip, .diagsession, netsh's .cab, packets as .pcapng or .pcap,
+    /// samples that `laglab measure` wrote as .parquet, or the name of a scenario, which is simulated
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
     /// Take all files as one trace

@@ -17,7 +17,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::cli::{Explained, Failure, TraceTables};
 use crate::output::{Printable, duration, grouped, size};
 use charts::Charts;
-pub(crate) use views::ShownView;
+pub(crate) use views::{Panel, ShownView};
 
 const UPLOT_CSS: &str = include_str!("../../assets/uplot/uPlot.min.css");
 const UPLOT_JS: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");

@@ -14,6 +14,7 @@ use super::access::Access;
 use super::traces::{ServedTrace, TraceFacts};
 use super::work::{self, Wanted};
 use super::{Desk, Refusal, body, page};
+use crate::html_report::Panel;
 use crate::watch::Reached;
 
 type Answer = Result<Response, Refusal>;
@@ -174,14 +175,14 @@ struct ReportRequest {
     trace: usize,
     /// What is on screen.
     #[serde(default)]
-    views: Vec<explore::View>,
+    panels: Vec<Panel>,
     title: Option<String>,
 }
 
 async fn report(State(desk): State<Arc<Desk>>, request: Request) -> Answer {
     let asked: ReportRequest = body::read(request).await?;
     let trace = desk.trace(&asked.trace.to_string())?;
-    let page = work::done(move |wanted| trace.report(asked.title.as_deref(), &asked.views, wanted));
+    let page = work::done(move |wanted| trace.report(asked.title.as_deref(), asked.panels, wanted));
     Ok((
         [(header::CONTENT_TYPE, "text/html; charset=utf-8")],
         page.await?,

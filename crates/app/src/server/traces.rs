@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use explain::Asked;
 use explain::story::{self, Story, Thread};
-use explore::{Explorer, Preset, View};
+use explore::{Explorer, Preset};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tables::{Identities, Options, Table};
 
 use super::lazily::Lazily;
 use super::work::Wanted;
 use super::{Refusal, evidence_views};
 use crate::cli::{Explained, SEVERAL_SYSTEMS, TraceTables};
-use crate::html_report::{self, ShownView};
+use crate::html_report::{self, Panel, ShownView};
 use crate::info::Info;
 use crate::symbolication::{SymbolOptions, Symbolication};
 use crate::watch::{Progress, Reached, Watch};
@@ -62,7 +62,8 @@ pub(super) struct TraceFacts {
     files: Vec<String>,
     /// A model of Windows made it; no machine was recorded.
     simulated: bool,
-    windows: String,
+    /// Of a trace, which has events.
+    windows: Option<String>,
     machine: Option<String>,
     cpu: Option<String>,
     cpus: Option<u32>,
@@ -72,11 +73,13 @@ pub(super) struct TraceFacts {
     /// From when to when that was.
     range: Option<[i64; 2]>,
     events: Option<u64>,
-    size_bytes: u64,
+    size_bytes: Option<u64>,
     /// What to know before trusting what is shown.
     warnings: Vec<String>,
     /// Events were read. Until then only what headers say is known.
     complete: bool,
+    /// The one table that its files fill, if they hold no events.
+    only: Option<&'static str>,
 }
 
 /// The strip of small graphs.
@@ -188,14 +191,16 @@ impl ServedTrace {
             .filter_map(|session| session.duration_ns);
         let range = match complete {
             true => extent.first_event_ns.zip(extent.last_event_ns),
-            false => lasted.max().map(|ns| (0, ns)),
+            false => None,
         };
+        let range = range.or_else(|| Some((0, lasted.max()?)));
+        let only = self.tables.store.holds_only();
         Ok(TraceFacts {
             id,
             name: self.name.clone(),
             files: extent.files.clone(),
             simulated: info.is_simulated(),
-            windows: system.windows(),
+            windows: only.is_none().then(|| system.windows()),
             machine: machine.or((!model.is_empty()).then(|| model.join(" "))),
             cpu: system.cpu.clone(),
             cpus: info.cpus.stated,
@@ -203,9 +208,10 @@ impl ServedTrace {
             duration_ns: range.map(|(first, last)| last.saturating_sub(first)),
             range: range.map(|(first, last)| [first, last]),
             events: complete.then_some(extent.events),
-            size_bytes: extent.size_bytes,
+            size_bytes: only.is_none().then_some(extent.size_bytes),
             warnings,
             complete,
+            only: only.map(Table::name),
         })
     }
 
@@ -257,7 +263,8 @@ impl ServedTrace {
         })
     }
 
-    /// Why it lagged, as `laglab explain --json` says it, with views of the evidence.
+    /// Why it lagged, as `laglab explain --json` says it, with views of the evidence and what it
+    /// comes to where nothing grave was found; and what runs are `doubtful`.
     pub(super) fn findings(&self) -> Result<Arc<Value>, Refusal> {
         self.findings.get(|| {
             let explained = self.explained()?;
@@ -273,6 +280,9 @@ impl ServedTrace {
                 names: &label,
             };
             evidence_views::add(&mut findings, about);
+            findings["conclusion"] = explained.conclusion().into();
+            let doubtful = &explained.explanation.survey.doubtful;
+            findings["doubtful"] = json!({"runs": doubtful.runs, "cpu_ns": doubtful.cpu_ns});
             Ok(findings)
         })
     }
@@ -312,18 +322,18 @@ impl ServedTrace {
     pub(super) fn report(
         &self,
         title: Option<&str>,
-        views: &[View],
+        panels: Vec<Panel>,
         wanted: &Wanted,
     ) -> Result<String, Refusal> {
-        if views.len() > MOST_VIEWS {
+        if panels.len() > MOST_VIEWS {
             return Err(Refusal::bad(format!(
                 "a report shows at most {MOST_VIEWS} views; close some"
             )));
         }
         let explorer = self.explorer()?;
-        let views = views
-            .iter()
-            .map(|view| ShownView::ask(&explorer, view, wanted.cancelled()));
+        let views = panels
+            .into_iter()
+            .map(|panel| ShownView::ask(&explorer, panel, wanted.cancelled()));
         let views = views.collect::<Result<Vec<ShownView>, _>>()?;
         let explained = self.explained()?;
         Ok(html_report::page(&self.tables, &explained, title, &views)?)

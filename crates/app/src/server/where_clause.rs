@@ -239,6 +239,8 @@ fn label(value: &str) -> Option<String> {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::collections::BTreeMap;
+
     use explore::{ColumnInfo, IntervalInfo};
     use serde_json::json;
 
@@ -253,6 +255,7 @@ pub(super) mod tests {
             kind,
             unit: "",
             numeric_key,
+            names: BTreeMap::new(),
         };
         TableInfo {
             name: "cpu_runs",

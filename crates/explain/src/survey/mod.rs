@@ -117,14 +117,13 @@ pub(crate) const COLUMNS: [&str; 31] = [
 
 impl Survey {
     /// The tables that are read.
-    pub(crate) const TABLES: [Table; 7] = [
+    pub(crate) const TABLES: [Table; 6] = [
         Table::CpuRuns,
         Table::ReadyThreads,
         Table::Samples,
         InterruptUse::TABLE,
         Complete::TABLE,
-        Doubtful::TABLES[0],
-        Doubtful::TABLES[1],
+        Table::Damages,
     ];
 
     pub(crate) fn read(case: &Case<'_>) -> Result<Survey, StoreError> {

@@ -26,6 +26,9 @@ pub enum StoreError {
     /// A capture of packets cannot be read.
     #[error(transparent)]
     Capture(#[from] crate::CaptureError),
+    /// Samples of a live probe cannot be read.
+    #[error(transparent)]
+    Samples(#[from] crate::SamplesError),
     /// The progress callback asked to stop.
     #[error(transparent)]
     Cancelled(#[from] crate::Cancelled),

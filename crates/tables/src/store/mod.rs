@@ -19,8 +19,8 @@ pub use cache_folder::{CacheFolder, CacheUsage};
 pub use error::StoreError;
 pub use stored_table::{Chunk, StoredTable};
 
-use crate::captures::{self, Opened};
-use crate::{Options, Packets, Table, Unreadable};
+use crate::opened::{self, Opened};
+use crate::{Options, Packets, Table, Unreadable, captures, sample_files};
 use given_files::GivenFiles;
 use shelf::{NewFile, Shelf, ShelvedFile};
 use table_file::TableWriter;
@@ -47,10 +47,7 @@ type OpenTables = BTreeMap<Table, Arc<ShelvedFile>>;
 
 /// What a store and its tables share.
 struct Shared {
-    trace: Trace,
-    /// Captures of packets beside the trace.
-    captures: Vec<PathBuf>,
-    is_all_packets: bool,
+    opened: Opened,
     given: GivenFiles,
     cache: Cache,
     /// Where the tables are, once somebody asked; held while tables are made.
@@ -63,18 +60,17 @@ struct Shared {
 
 impl Store {
     /// Opens the trace that the files make together. Captures of packets (pcapng, pcap) among them
-    /// become rows of [`Table::Packets`]; alone they make a trace without events.
+    /// become rows of [`Table::Packets`]; alone they make a trace without events. So do the samples
+    /// of a live probe (Parquet), which become rows of [`Table::LatencySamples`].
     ///
     /// # Errors
     /// If they cannot be read or are no trace.
     pub fn open(files: &[PathBuf], cache: Cache) -> Result<Store, StoreError> {
         let given = GivenFiles::look(files);
         // Opening says best what is wrong with a file.
-        let Opened { trace, captures } = captures::open(files)?;
+        let opened = opened::open(files)?;
         Ok(Store(Arc::new(Shared {
-            trace,
-            is_all_packets: captures.len() == files.len(),
-            captures,
+            opened,
             given: given?,
             cache,
             shelf: Mutex::default(),
@@ -86,12 +82,13 @@ impl Store {
 
     /// The trace.
     pub fn trace(&self) -> &Trace {
-        &self.0.trace
+        &self.0.opened.trace
     }
 
-    /// Whether its files are nothing but captures of packets, which hold no events.
-    pub fn is_all_packets(&self) -> bool {
-        self.0.is_all_packets
+    /// The one table that its files fill, if they hold no events: they are captures of packets, or
+    /// samples of a live probe.
+    pub fn holds_only(&self) -> Option<Table> {
+        self.0.opened.holds_only
     }
 
     /// Makes the tables that are not there yet, in as few passes over the trace as they need.
@@ -182,7 +179,7 @@ impl Shared {
             missing.push(lacks);
         }
         missing.retain(|lacks| !lacks.is_empty());
-        let (size, turns) = (self.trace.size_bytes(), missing.len() as u64);
+        let (size, turns) = (self.opened.trace.size_bytes(), missing.len() as u64);
         for (turn, lacks) in (0..).zip(&missing) {
             let progress = |done: u64| (options.progress)((turn * size + done) / turns);
             let options = Options {
@@ -291,6 +288,12 @@ impl Shared {
                 error,
             }
         };
+        let Opened {
+            trace,
+            captures,
+            samples,
+            ..
+        } = &self.opened;
         let mut writers: BTreeMap<Table, TableWriter<NewFile>> = BTreeMap::new();
         for table in tables {
             let file = shelf.create().map_err(unwritten(*table))?;
@@ -301,15 +304,22 @@ impl Shared {
             None => Ok(()),
         };
         let captured = match tables.contains(&Table::Packets) {
-            true => captures::read(&self.captures, &self.trace)?,
+            true => captures::read(captures, trace)?,
             false => Packets::default(),
         };
-        let met = crate::build::stream_with(&self.trace, captured, tables, options, give).map_err(
-            |error| match error {
-                crate::StreamError::Cancelled => crate::Cancelled.into(),
-                crate::StreamError::Taker(error) => error,
-            },
-        )?;
+        if let Some(file) = samples
+            .as_ref()
+            .filter(|_| tables.contains(&Table::LatencySamples))
+        {
+            sample_files::read(file, &mut |batch| give(Table::LatencySamples, batch))?;
+        }
+        let met =
+            crate::build::stream_with(trace, captured, tables, options, give).map_err(|error| {
+                match error {
+                    crate::StreamError::Cancelled => crate::Cancelled.into(),
+                    crate::StreamError::Taker(error) => error,
+                }
+            })?;
         self.given.are_the_same()?;
         for (table, writer) in writers {
             let lost = met.unreadable.iter().find(|lost| lost.table == table);
