@@ -10,7 +10,7 @@ mod statistics;
 mod window;
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, VecDeque, btree_map::Entry},
     net::IpAddr,
 };
 
@@ -110,23 +110,25 @@ impl Receiver {
         if packet.destination_port != self.config.destination_port {
             return;
         }
-        if !self.peers.contains_key(&tsi) {
-            let introduces = matches!(packet.body, Body::Spm(_) | Body::Odata(_) | Body::Rdata(_));
-            if !introduces {
-                return;
+        let is_full = self.peers.len() >= self.config.sources;
+        let peer = match self.peers.entry(tsi) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let introduces =
+                    matches!(packet.body, Body::Spm(_) | Body::Odata(_) | Body::Rdata(_));
+                if !introduces {
+                    return;
+                }
+                if is_full {
+                    self.ignored += 1;
+                    return;
+                }
+                let seed = self.rng.u64(..);
+                new.insert(Peer::new(self.config, tsi, from, now, seed))
             }
-            if self.peers.len() >= self.config.sources {
-                self.ignored += 1;
-                return;
-            }
-            let seed = self.rng.u64(..);
-            self.peers
-                .insert(tsi, Peer::new(self.config, tsi, from, now, seed));
-        }
-        if let Some(peer) = self.peers.get_mut(&tsi) {
-            peer.handle(now, from, packet);
-            self.may_have_events(tsi);
-        }
+        };
+        peer.handle(now, from, packet);
+        self.may_have_events(tsi);
     }
 
     fn may_have_events(&mut self, tsi: Tsi) {

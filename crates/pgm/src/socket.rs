@@ -1,7 +1,6 @@
 //! The protocol on real sockets.
 
 mod buffers;
-#[cfg_attr(target_os = "linux", path = "socket/datagrams_linux.rs")]
 mod datagrams;
 mod error;
 mod interface;
@@ -107,6 +106,8 @@ pub struct Socket {
     source: Option<Source>,
     receiver: Option<Receiver>,
     begun: Instant,
+    /// When the clock was read last.
+    moment: Time,
     /// Packets written and not yet sent: all of one length, but the last may be shorter.
     train: Train,
     /// All that had come was received: the next thing to do is to wait.
@@ -175,6 +176,7 @@ impl Socket {
             group: config.group,
             only: config.only.clone(),
             begun,
+            moment: Time::default(),
             train: Train::default(),
             is_drained: false,
             unreadable: 0,
@@ -226,8 +228,9 @@ impl Socket {
         self.unreadable
     }
 
-    fn now(&self) -> Time {
-        Time::default().plus(self.begun.elapsed())
+    fn now(&mut self) -> Time {
+        self.moment = Time::default().plus(self.begun.elapsed());
+        self.moment
     }
 
     /// Sends a message to the group.
@@ -287,8 +290,8 @@ impl Socket {
         loop {
             match self.send(message) {
                 Err(SocketError::NotYet { .. }) => {
-                    while self.receive()? == More::Perhaps {}
                     let now = self.now();
+                    while self.receive(now)? == More::Perhaps {}
                     self.flush(now)?;
                     let wait = self.timeout(now).unwrap_or(Duration::from_millis(10));
                     if !wait.is_zero() {
@@ -315,15 +318,15 @@ impl Socket {
     /// sent counts as lost on its way.
     pub fn recv(&mut self) -> Result<Received, SocketError> {
         loop {
-            let now = self.now();
-            if let Some(event) = self.receiver.as_mut().and_then(|r| r.poll_event(now)) {
+            // The clock is read for all that came in one call, not for each message of it.
+            let event = self.receiver.as_mut();
+            if let Some(event) = event.and_then(|receiver| receiver.poll_event(self.moment)) {
                 return Ok(Received::Event(event));
             }
+            let now = self.now();
             if !std::mem::take(&mut self.is_drained) {
-                // Timers first, since they may be late; then what packets have asked for.
-                self.flush(now)?;
-                self.is_drained = self.receive()? == More::No;
-                let now = self.now();
+                // What is due is sent after that: a packet may have made it needless.
+                self.is_drained = self.receive(now)? == More::No;
                 self.flush(now)?;
                 continue;
             }
@@ -375,8 +378,7 @@ impl Socket {
     }
 
     /// Receives one batch of packets.
-    fn receive(&mut self) -> Result<More, SocketError> {
-        let now = self.now();
+    fn receive(&mut self, now: Time) -> Result<More, SocketError> {
         let Self {
             link,
             source,
@@ -405,18 +407,18 @@ impl Socket {
 
     /// Sends all that is to be sent now, as far as the system takes it.
     fn flush(&mut self, now: Time) -> Result<(), SocketError> {
-        loop {
-            if self.train.ready > 0 && !self.send_train()? {
-                return Ok(());
+        let mut after = More::Perhaps;
+        while self.train.ready == 0 || self.send_train()? {
+            if after == More::No {
+                break;
             }
-            if !self.fill_train(now) {
-                return Ok(());
-            }
+            after = self.fill_train(now);
         }
+        Ok(())
     }
 
-    /// Collects packets that can go in one call, and says whether there are any.
-    fn fill_train(&mut self, now: Time) -> bool {
+    /// Collects packets that can go in one call, and says whether there may be more after them.
+    fn fill_train(&mut self, now: Time) -> More {
         let most = self.link.most_packets();
         let train = &mut self.train;
         // What did not fit the last train begins this one.
@@ -424,12 +426,14 @@ impl Socket {
         train.to = train.next.take();
         train.packet = train.bytes.len();
         train.ready = train.bytes.len();
+        let mut more = More::Perhaps;
         while count < most.max(1) {
             let source = self.source.as_mut();
             let transmit = source
                 .and_then(|source| source.poll_transmit(now, &mut train.bytes))
                 .or_else(|| self.receiver.as_mut()?.poll_transmit(now, &mut train.bytes));
             let Some(transmit) = transmit else {
+                more = More::No;
                 break;
             };
             let to = (transmit.to, transmit.router_alert);
@@ -449,7 +453,7 @@ impl Socket {
                 break;
             }
         }
-        train.ready > 0
+        more
     }
 
     /// Sends what is ready, and says whether the system took it.

@@ -32,7 +32,7 @@ pub struct Pgm {
     /// Its own session, which it may hear, too.
     session: Tsi,
     /// Dropped with the last handle of this end.
-    _service: Arc<Service>,
+    service: Arc<Service>,
 }
 
 impl fmt::Debug for Pgm {
@@ -55,7 +55,8 @@ impl Pgm {
             Some(interface) => interface.address(group.ip())?,
             None => routed_from(*group)?,
         };
-        let config = config(*group, own)?;
+        let mut config = config(*group, own)?;
+        config.buffer = options.buffer_bytes.unwrap_or(config.buffer);
         let session = Tsi::random();
         let source = SourceConfig::new(session, own, config.group);
         let receiver = ReceiverConfig::new(own, config.group);
@@ -70,7 +71,7 @@ impl Pgm {
             speaks,
             hears: Arc::new(Mutex::new(hears)),
             session,
-            _service: service,
+            service,
         };
         Ok((pgm, grants))
     }
@@ -92,7 +93,9 @@ pub(super) fn config(group: SocketAddr, own: IpAddr) -> Result<SocketConfig, Net
 
 impl Transport for Pgm {
     fn send(&mut self, packet: &[u8], _: Option<SocketAddr>) -> io::Result<()> {
-        match lock(&self.speaks).send(packet) {
+        let sent = lock(&self.speaks).send(packet);
+        self.service.flags.has_sent.store(true, Ordering::Relaxed);
+        match sent {
             Ok(_) => Ok(()),
             Err(SocketError::NotYet { .. }) => Err(io::ErrorKind::WouldBlock.into()),
             Err(error) => Err(io::Error::other(error)),
@@ -132,7 +135,7 @@ impl Transport for Pgm {
             speaks: Arc::clone(&self.speaks),
             hears: Arc::clone(&self.hears),
             session: self.session,
-            _service: Arc::clone(&self._service),
+            service: Arc::clone(&self.service),
         }))
     }
 
@@ -161,23 +164,34 @@ fn lock(socket: &Mutex<Socket>) -> MutexGuard<'_, Socket> {
 /// A thread that serves requests for repair and announces the session, whatever the end does.
 #[derive(Debug, Default)]
 struct Service {
-    has_ended: Arc<AtomicBool>,
+    flags: Arc<Flags>,
     thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Debug, Default)]
+struct Flags {
+    has_ended: AtomicBool,
+    /// Something was sent since the service looked last.
+    has_sent: AtomicBool,
 }
 
 impl Service {
     fn begin(&self, speaks: Arc<Mutex<Socket>>, waiter: ::pgm::Waiter) -> Result<(), NetError> {
-        let has_ended = Arc::clone(&self.has_ended);
+        let flags = Arc::clone(&self.flags);
         let serving = thread::Builder::new().spawn(move || {
-            while !has_ended.load(Ordering::Relaxed) {
+            let mut wait = Duration::ZERO;
+            while !flags.has_ended.load(Ordering::Relaxed) {
+                match waiter.wait(Some(wait)) {
+                    // Who sends does what is due, too; here it would only hold up the next packet.
+                    Ok(false) if flags.has_sent.swap(false, Ordering::Relaxed) => continue,
+                    Ok(_) => {}
+                    Err(_) => return,
+                }
                 // What the system refuses to send is a loss, and asked for again.
-                let wait = match lock(&speaks).recv() {
+                wait = match lock(&speaks).recv() {
                     Ok(Heard::TimerPending(wait)) => wait.min(NOTICE),
                     _ => NOTICE,
                 };
-                if waiter.wait(Some(wait)).is_err() {
-                    return;
-                }
             }
         });
         let serving = serving.map_err(NetError::while_doing("starting a thread"))?;
@@ -188,7 +202,7 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        self.has_ended.store(true, Ordering::Relaxed);
+        self.flags.has_ended.store(true, Ordering::Relaxed);
         let thread = self
             .thread
             .get_mut()

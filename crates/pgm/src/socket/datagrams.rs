@@ -1,19 +1,25 @@
 //! Datagrams, of which some systems take and give several of one length in one call.
 
 use std::{
-    io::{self, IoSliceMut},
+    io,
     net::{IpAddr, SocketAddr, UdpSocket},
     time::Duration,
 };
 
-use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+#[cfg(target_os = "linux")]
+#[path = "datagrams/linux.rs"]
+mod system;
+#[cfg(not(target_os = "linux"))]
+#[path = "datagrams/elsewhere.rs"]
+mod system;
 
 /// A socket for datagrams.
 #[derive(Debug)]
 pub(super) struct Datagrams {
     socket: UdpSocket,
-    /// None where the system does not do that; Wine does not.
-    batches: Option<UdpSocketState>,
+    /// Where goes what has no address; none if the socket is connected, which saves the system work.
+    peer: Option<SocketAddr>,
+    calls: system::Calls,
 }
 
 /// What came in one call, at the start of the room for it: datagrams of one length, the last of which
@@ -28,16 +34,30 @@ pub(super) struct Came {
 }
 
 impl Datagrams {
-    /// These sockets never wait.
-    pub(super) const WAIT: Option<Duration> = None;
+    /// How long [`Datagrams::receive_waiting`] waits, where it does. Shorter waits are left to `poll`,
+    /// which is precise; this one is rounded to the system's ticks.
+    pub(super) const WAIT: Option<Duration> = system::Calls::WAIT;
 
     /// How much room [`Datagrams::receive`] needs: for the longest datagram, or as many shorter ones.
     pub(super) const ROOM: usize = 1 << 16;
 
     pub(super) fn new(socket: UdpSocket) -> io::Result<Datagrams> {
-        socket.set_nonblocking(true)?;
-        let batches = UdpSocketState::new((&socket).into()).ok();
-        Ok(Datagrams { socket, batches })
+        let calls = system::Calls::of(&socket)?;
+        Ok(Datagrams {
+            socket,
+            peer: None,
+            calls,
+        })
+    }
+
+    /// A socket that only sends, and to one address.
+    pub(super) fn towards(socket: UdpSocket, peer: SocketAddr) -> io::Result<Datagrams> {
+        // If there is no way there now, there may be one later.
+        let is_connected = system::Calls::CAN_CONNECT && socket.connect(peer).is_ok();
+        Ok(Datagrams {
+            peer: (!is_connected).then_some(peer),
+            ..Datagrams::new(socket)?
+        })
     }
 
     pub(super) fn socket(&self) -> &UdpSocket {
@@ -46,51 +66,27 @@ impl Datagrams {
 
     /// How many datagrams can go in one call.
     pub(super) fn most(&self) -> usize {
-        let batches = self.batches.as_ref();
-        batches.map_or(1, UdpSocketState::max_gso_segments)
+        self.calls.most()
     }
 
-    /// Sends datagrams of `each` bytes, the last of which may be shorter.
-    pub(super) fn send(&mut self, bytes: &[u8], each: usize, to: SocketAddr) -> io::Result<()> {
-        let Some(batches) = &self.batches else {
-            return self.socket.send_to(bytes, to).map(|_| ());
-        };
-        let transmit = Transmit {
-            destination: to,
-            ecn: None,
-            contents: bytes,
-            segment_size: (each < bytes.len()).then_some(each),
-            src_ip: None,
-        };
-        batches.try_send((&self.socket).into(), &transmit)
+    /// Sends datagrams of `each` bytes, the last of which may be shorter; to the address that the
+    /// socket sends to, if none is given.
+    pub(super) fn send(
+        &mut self,
+        bytes: &[u8],
+        each: usize,
+        to: Option<SocketAddr>,
+    ) -> io::Result<()> {
+        self.calls.send(&self.socket, bytes, each, to.or(self.peer))
     }
 
     /// Receives what has come, as the system gives it in one call.
     pub(super) fn receive(&mut self, room: &mut [u8]) -> io::Result<Came> {
-        let Some(batches) = &self.batches else {
-            let (length, from) = self.socket.recv_from(room)?;
-            return Ok(Came {
-                from: from.ip(),
-                length,
-                each: length,
-            });
-        };
-        let mut metas = [RecvMeta::default()];
-        batches.recv(
-            (&self.socket).into(),
-            &mut [IoSliceMut::new(room)],
-            &mut metas,
-        )?;
-        let [came] = metas;
-        Ok(Came {
-            from: came.addr.ip(),
-            length: came.len,
-            each: came.stride,
-        })
+        self.calls.receive(&self.socket, room, false)
     }
 
-    /// The same.
+    /// The same, but waits for it, at most [`Datagrams::WAIT`]: one call less than to poll before.
     pub(super) fn receive_waiting(&mut self, room: &mut [u8]) -> io::Result<Came> {
-        self.receive(room)
+        self.calls.receive(&self.socket, room, true)
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct Ends {
     pub(super) receiver: bool,
 }
 
-/// Whether there may be more to receive now.
+/// Whether there may be more to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum More {
     Perhaps,
@@ -124,7 +124,11 @@ impl Link {
     ) -> Result<(), SocketError> {
         match self {
             Link::Udp(udp) => udp.wait(most, to_send),
-            Link::Raw(raw) => wait(std::iter::once(raw.socket()), most, to_send).map(|_| ()),
+            Link::Raw(raw) => {
+                let socket = raw.socket();
+                let sends = to_send.then_some(socket);
+                wait(std::iter::once(socket), sends, most).map(|_| ())
+            }
         }
     }
 

@@ -1,9 +1,9 @@
-//! Packets in UDP: one socket for what goes to the group, and one from which all is sent and at which
-//! a source is asked for repairs.
+//! Packets in UDP: a socket at which comes what goes to the group, one for all that goes to one member
+//! and at which a source is asked for repairs, and a source's for what it sends to the group.
 
 use std::{
     io::{self, ErrorKind},
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
     time::Duration,
 };
 
@@ -24,6 +24,8 @@ pub(super) struct Udp {
     group: Option<Datagrams>,
     /// At a port that nobody knows if there is no source.
     own: Datagrams,
+    /// None if there is no source: then little goes to the group, and by `own`.
+    outward: Option<Datagrams>,
     interface: u32,
     unicast: u16,
     multicast: u16,
@@ -31,8 +33,6 @@ pub(super) struct Udp {
     room: Vec<u8>,
     /// What came while it was waited for, and is still in the room.
     came: Option<Came>,
-    /// Whether there is a source.
-    serves: bool,
     /// Which of the sockets can be read, where that is known.
     readable: Option<[bool; MOST]>,
 }
@@ -54,41 +54,61 @@ impl Udp {
         let group = match ends.receiver {
             true => {
                 let group = open(bound, multicast, config)?;
-                join(group.socket(), config, address)?;
-                Some(group)
+                join(&group, config, address)?;
+                Some(datagrams(group, None)?)
             }
             false => None,
         };
         let own = open(address, if ends.source { unicast } else { 0 }, config)?;
-        send_through(own.socket(), config, address)?;
+        send_through(&own, config, address)?;
+        let outward = match ends.source {
+            true => {
+                let socket = open(address, 0, config)?;
+                // Before it is connected, since that settles the way.
+                send_through(&socket, config, address)?;
+                let peer = endpoint(config.group, multicast, interface);
+                Some(datagrams(socket, Some(peer))?)
+            }
+            false => None,
+        };
         Ok(Udp {
             group,
-            own,
+            own: datagrams(own, None)?,
+            outward,
             interface,
             unicast,
             multicast,
             asked: config.buffer,
             room: vec![0; Datagrams::ROOM],
             came: None,
-            serves: ends.source,
             readable: None,
         })
     }
 
     pub(super) fn most_packets(&self) -> usize {
-        self.own.most()
+        self.sends().most()
     }
 
     /// The sockets at which packets come.
     pub(super) fn sockets(&self) -> [Option<&UdpSocket>; MOST] {
         let group = self.group.as_ref().map(Datagrams::socket);
-        [group, self.serves.then(|| self.own.socket())]
+        [group, self.serves().then(|| self.own.socket())]
+    }
+
+    /// Whether there is a source.
+    fn serves(&self) -> bool {
+        self.outward.is_some()
+    }
+
+    /// By which most is sent.
+    fn sends(&self) -> &Datagrams {
+        self.outward.as_ref().unwrap_or(&self.own)
     }
 
     pub(super) fn buffers(&self) -> (usize, &UdpSocket, &UdpSocket) {
-        let own = self.own.socket();
-        let group = self.group.as_ref().map_or(own, Datagrams::socket);
-        (self.asked, group, own)
+        let sends = self.sends().socket();
+        let group = self.group.as_ref().map_or(sends, Datagrams::socket);
+        (self.asked, group, sends)
     }
 
     pub(super) fn send(
@@ -102,11 +122,17 @@ impl Udp {
             Destination::Group | Destination::GroupOneHop => (group, self.multicast),
             Destination::Unicast(address) => (address, self.unicast),
         };
-        let destination = endpoint(address, port, self.interface);
-        match self.own.send(bytes, packet, destination) {
+        let sent = match (&mut self.outward, to) {
+            (Some(outward), Destination::Group) => outward.send(bytes, packet, None),
+            _ => {
+                let destination = endpoint(address, port, self.interface);
+                self.own.send(bytes, packet, Some(destination))
+            }
+        };
+        match sent {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
-            Err(error) => Err(error).doing(|| format!("send to {destination}")),
+            Err(error) => Err(error).doing(|| format!("send to {address}, port {port}")),
         }
     }
 
@@ -122,13 +148,10 @@ impl Udp {
         }
         let is_long = |wait| most.is_none_or(|most| most >= wait);
         // Who waits for the group alone, and for long, waits by receiving, which saves a call.
-        let group = self.group.as_mut().filter(|_| {
-            let can_wait = Datagrams::WAIT.is_some_and(is_long);
-            can_wait && !self.serves && !to_send
-        });
-        let Some(group) = group else {
-            let sockets = self.sockets().into_iter().flatten();
-            self.readable = Some(wait(sockets, most, to_send)?);
+        let can_wait = Datagrams::WAIT.is_some_and(is_long) && !self.serves() && !to_send;
+        let Some(group) = self.group.as_mut().filter(|_| can_wait) else {
+            let sends = to_send.then(|| self.sends().socket());
+            self.readable = Some(wait(self.sockets().into_iter().flatten(), sends, most)?);
             return Ok(());
         };
         match group.receive_waiting(&mut self.room) {
@@ -148,7 +171,7 @@ impl Udp {
         let mut more = More::No;
         // As many as there are sockets.
         let mut readable = self.readable.take().unwrap_or([true; MOST]).into_iter();
-        let own = self.serves.then_some(&mut self.own);
+        let own = self.outward.is_some().then_some(&mut self.own);
         for socket in self.group.iter_mut().chain(own) {
             if readable.next() != Some(true) {
                 continue;
@@ -172,7 +195,7 @@ fn hand_out(came: Came, room: &[u8], take: &mut Take<'_>) {
     }
 }
 
-fn open(address: IpAddr, port: u16, config: &SocketConfig) -> Result<Datagrams, SocketError> {
+fn open(address: IpAddr, port: u16, config: &SocketConfig) -> Result<UdpSocket, SocketError> {
     let at = endpoint(address, port, config.interface.index());
     let doing = || format!("open a UDP socket at {at}");
     let socket =
@@ -184,7 +207,15 @@ fn open(address: IpAddr, port: u16, config: &SocketConfig) -> Result<Datagrams, 
     }
     ask_for_buffers(&socket, config.buffer);
     socket.bind(&at.into()).doing(doing)?;
-    Datagrams::new(socket.into()).doing(doing)
+    Ok(socket.into())
+}
+
+fn datagrams(socket: UdpSocket, peer: Option<SocketAddr>) -> Result<Datagrams, SocketError> {
+    match peer {
+        Some(peer) => Datagrams::towards(socket, peer),
+        None => Datagrams::new(socket),
+    }
+    .doing(|| "prepare a UDP socket".to_owned())
 }
 
 /// Nothing to receive, or word that a packet sent before was refused, which repair takes care of.

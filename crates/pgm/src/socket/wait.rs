@@ -14,29 +14,26 @@ pub(super) const MOST: usize = 2;
 pub struct Waiter(pub(super) Vec<UdpSocket>);
 
 impl Waiter {
-    /// Waits until a packet can be received, or at most so long.
+    /// Waits until a packet can be received, or at most so long, and says whether one can.
     ///
     /// # Errors
     /// When the system refuses to wait.
-    pub fn wait(&self, most: Option<Duration>) -> Result<(), SocketError> {
-        let sockets = self.0.iter();
-        wait(sockets, most, false).map(|_| ())
+    pub fn wait(&self, most: Option<Duration>) -> Result<bool, SocketError> {
+        let readable = wait(self.0.iter(), None, most)?;
+        Ok(readable.contains(&true))
     }
 }
 
-/// Waits until a packet can be received, or sent where that is wanted, or at most so long; says which
-/// sockets can then be read.
+/// Waits until one of the sockets can be read, or the one that is to send can do that, or at most so
+/// long; says which can be read.
 pub(super) fn wait<'a>(
     sockets: impl Iterator<Item = &'a UdpSocket>,
+    sends: Option<&'a UdpSocket>,
     most: Option<Duration>,
-    to_send: bool,
 ) -> Result<[bool; MOST], SocketError> {
-    let wanted = if to_send {
-        PollFlags::IN | PollFlags::OUT
-    } else {
-        PollFlags::IN
-    };
-    let mut watched: Vec<PollFd<'_>> = sockets.map(|socket| PollFd::new(socket, wanted)).collect();
+    let reading = sockets.map(|socket| PollFd::new(socket, PollFlags::IN));
+    let sending = sends.map(|socket| PollFd::new(socket, PollFlags::OUT));
+    let mut watched: Vec<PollFd<'_>> = reading.chain(sending).collect();
     let most = most.map(|most| Timespec {
         tv_sec: most.as_secs().min(86_400) as _,
         tv_nsec: most.subsec_nanos() as _,
@@ -47,6 +44,7 @@ pub(super) fn wait<'a>(
         }
         _ => {}
     }
+    watched.truncate(watched.len() - usize::from(sends.is_some()));
     let mut readable = [false; MOST];
     for (readable, socket) in readable.iter_mut().zip(&watched) {
         // Errors are read like packets.

@@ -6,14 +6,15 @@
 /// The sum is over the whole packet with its checksum field zero; there is no pseudo header.
 pub fn checksum(bytes: &[u8]) -> u16 {
     // Sums of one's complement may be taken in any byte order, if the result is turned (RFC 1071).
-    let (words, rest) = bytes.as_chunks::<4>();
-    let mut sum: u64 = words
-        .iter()
-        .map(|word| u64::from(u32::from_ne_bytes(*word)))
-        .sum();
-    let mut last = [0; 4];
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);
-    sum += u64::from(u32::from_ne_bytes(last));
+    // Eight bytes at a time as two halves, whose sum has room for carries: processors do several at once.
+    let halves = |word: &[u8; 8]| {
+        let word = u64::from_ne_bytes(*word);
+        (word & 0xffff_ffff) + (word >> 32)
+    };
+    let mut sum = words.iter().chain([&last]).map(halves).sum::<u64>();
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }

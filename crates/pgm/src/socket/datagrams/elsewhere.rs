@@ -1,0 +1,77 @@
+//! The calls of Windows (`UDP_SEND_MSG_SIZE`, `UDP_RECV_MAX_COALESCED_SIZE`) and of macOS, where those are
+//! there; Wine has them not.
+
+use std::{
+    io::{self, IoSliceMut},
+    net::{SocketAddr, UdpSocket},
+    time::Duration,
+};
+
+use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+
+/// None where the system takes and gives datagrams one by one.
+#[derive(Debug)]
+pub(super) struct Calls(Option<UdpSocketState>);
+
+impl Calls {
+    /// These sockets never wait.
+    pub(super) const WAIT: Option<Duration> = None;
+
+    /// Each datagram is sent with its address.
+    pub(super) const CAN_CONNECT: bool = false;
+
+    pub(super) fn of(socket: &UdpSocket) -> io::Result<Calls> {
+        socket.set_nonblocking(true)?;
+        Ok(Calls(UdpSocketState::new(socket.into()).ok()))
+    }
+
+    pub(super) fn most(&self) -> usize {
+        let batches = self.0.as_ref();
+        batches.map_or(1, UdpSocketState::max_gso_segments)
+    }
+
+    pub(super) fn send(
+        &mut self,
+        socket: &UdpSocket,
+        bytes: &[u8],
+        each: usize,
+        to: Option<SocketAddr>,
+    ) -> io::Result<()> {
+        let destination = to.ok_or(io::ErrorKind::NotConnected)?;
+        let Some(batches) = &self.0 else {
+            return socket.send_to(bytes, destination).map(|_| ());
+        };
+        let transmit = Transmit {
+            destination,
+            ecn: None,
+            contents: bytes,
+            segment_size: (each < bytes.len()).then_some(each),
+            src_ip: None,
+        };
+        batches.try_send(socket.into(), &transmit)
+    }
+
+    pub(super) fn receive(
+        &mut self,
+        socket: &UdpSocket,
+        room: &mut [u8],
+        _waiting: bool,
+    ) -> io::Result<super::Came> {
+        let Some(batches) = &self.0 else {
+            let (length, from) = socket.recv_from(room)?;
+            return Ok(super::Came {
+                from: from.ip(),
+                length,
+                each: length,
+            });
+        };
+        let mut metas = [RecvMeta::default()];
+        batches.recv(socket.into(), &mut [IoSliceMut::new(room)], &mut metas)?;
+        let [came] = metas;
+        Ok(super::Came {
+            from: came.addr.ip(),
+            length: came.len,
+            each: came.stride,
+        })
+    }
+}
