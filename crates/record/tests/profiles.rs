@@ -179,6 +179,87 @@ fn attributes_are_what_they_must_be() {
     );
 }
 
+/// What the published schema lets be, more than once or beside the rest.
+#[test]
+fn what_the_schema_allows_is_not_complained_of() {
+    for (piece, replacement) in [
+        (
+            "<Keyword Value=\"Loader\"/>",
+            "<Keyword Value=\"Loader\" Strict=\"true\"/>",
+        ),
+        (
+            "<PoolTags>",
+            "<Keywords Operation=\"Add\"><Keyword Value=\"Power\"/></Keywords><PoolTags>",
+        ),
+        (
+            "Level=\"5\"",
+            "Level=\"5\" SID=\"true\" TSID=\"1\" CaptureStateOnly=\"false\"",
+        ),
+        (
+            "<Stack Value=\"ImageLoad\"/>",
+            "<Stack Value=\"ImageLoad\"/><Stack Value=\"ReleaseWakeCounterUser\"/>",
+        ),
+        (
+            "<CustomEvent Value=\"BuildInfo\"/>",
+            "<CustomEvent Value=\"BuildInfo\"/><CustomEvent Value=\"None\"/>",
+        ),
+    ] {
+        assert_eq!(after(piece, replacement), [], "{replacement}");
+    }
+    // Ids are unique within lists; of providers that a profile defines for itself it is not asked.
+    let itself = "<EventProvider Id=\"Freezes\" Name=\"Other\"/>";
+    let own = after(
+        "<EventProviderId Value=\"Freezes\"/>",
+        &format!("<EventProviderId Value=\"Freezes\"/>{itself}"),
+    );
+    assert_eq!(own, []);
+}
+
+#[test]
+fn what_only_newer_documentation_has_is_newer() {
+    use Gravity::Newer;
+    for (piece, replacement, at) in [
+        (
+            "<StackCaching",
+            "<BuffersPerCPU Value=\"4\"/><StackCaching",
+            "<BuffersPerCPU",
+        ),
+        (
+            "Name=\"Event Collector\"",
+            "Name=\"Event Collector\" HostGuestCorrelation=\"false\"",
+            "HostGuestCorrelation=\"false\"",
+        ),
+        (
+            "<SystemProvider Id=\"Base\">",
+            "<MicroArchitecturalConfig Id=\"M\"/><SystemProvider Id=\"Base\">",
+            "<MicroArchitecturalConfig",
+        ),
+        (
+            "<CaptureStateOnStart>",
+            "<StackEventNameFilters FilterIn=\"true\"/><CaptureStateOnStart>",
+            "<StackEventNameFilters",
+        ),
+        (
+            " Name=\"NT Kernel Logger\"",
+            "",
+            "<SystemCollector Id=\"Kernel\"",
+        ),
+    ] {
+        only(piece, replacement, at, Newer, "newer WPR only");
+    }
+}
+
+#[test]
+fn pool_tags_are_short() {
+    only(
+        "<PoolTag Value=\"a*\"/>",
+        "<PoolTag Value=\"Proc*\"/>",
+        "Value=\"Proc*\"",
+        Gravity::Wrong,
+        "1 to 4 characters",
+    );
+}
+
 #[test]
 fn ids_are_unique() {
     let remarks = after(
@@ -332,6 +413,12 @@ fn a_selection_follows_what_is_inherited() {
     // The form for memory has what its base has.
     let in_memory = select(GOOD, Some("Lag.Verbose.Memory")).unwrap();
     assert_eq!(in_memory.capture, selected.capture);
+    // As WPR is told a level of detail.
+    assert_eq!(
+        select(GOOD, Some("Lag.verbose")).unwrap().profile,
+        "Lag.Verbose.File"
+    );
+    select(GOOD, Some("Lag.light")).unwrap_err();
     assert!(
         select(GOOD, Some("Leg"))
             .unwrap_err()
@@ -395,5 +482,9 @@ fn text_is_utf_8_or_utf_16() {
         GOOD
     );
     text(&[0xFF, 0xFE, b'a']).unwrap_err();
+    let unmarked: Vec<u8> = GOOD.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let refused = text(&unmarked).unwrap_err();
+    assert!(refused.to_string().contains("byte order mark"), "{refused}");
+    assert!(check(" \n").unwrap_err().to_string().contains("empty"));
     text(&[0xC3, 0x28]).unwrap_err();
 }

@@ -10,10 +10,10 @@ use super::{Gravity, MOST_REMARKS, Remark};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
     /// It is longer than any that people write.
-    #[error("has {0} bytes; a profile has no more than 1 MiB")]
-    TooLarge(usize),
+    #[error("has more than 1 MiB, which no profile has")]
+    TooLarge,
     /// It is neither UTF-8 nor UTF-16 with a byte order mark.
-    #[error("is neither UTF-8 nor UTF-16; save it as UTF-8")]
+    #[error("is neither UTF-8 nor UTF-16 with a byte order mark; save it as UTF-8")]
     NotText,
     /// It is no XML.
     #[error("is not XML that WPR reads: {0}")]
@@ -33,7 +33,7 @@ const DEEPEST: usize = 64;
 /// If it is neither, or too large.
 pub fn text(bytes: &[u8]) -> Result<String, Unreadable> {
     if bytes.len() > LARGEST {
-        return Err(Unreadable::TooLarge(bytes.len()));
+        return Err(Unreadable::TooLarge);
     }
     let from_utf16 = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
         let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
@@ -45,8 +45,9 @@ pub fn text(bytes: &[u8]) -> Result<String, Unreadable> {
         [0xFF, 0xFE, rest @ ..] => from_utf16(rest, u16::from_le_bytes),
         [0xFE, 0xFF, rest @ ..] => from_utf16(rest, u16::from_be_bytes),
         [0xEF, 0xBB, 0xBF, rest @ ..] | rest => match std::str::from_utf8(rest) {
-            Ok(text) => Ok(text.to_owned()),
-            Err(_) => Err(Unreadable::NotText),
+            // UTF-16 without its mark is valid UTF-8 with a zero in each other place.
+            Ok(text) if !text.contains('\0') => Ok(text.to_owned()),
+            _ => Err(Unreadable::NotText),
         },
     }
 }
@@ -54,7 +55,10 @@ pub fn text(bytes: &[u8]) -> Result<String, Unreadable> {
 /// Parses a profile. Document types, with which entities can be made to explode, are refused.
 pub(super) fn parse(text: &str) -> Result<roxmltree::Document<'_>, Unreadable> {
     if text.len() > LARGEST {
-        return Err(Unreadable::TooLarge(text.len()));
+        return Err(Unreadable::TooLarge);
+    }
+    if text.trim().is_empty() {
+        return Err(Unreadable::NotXml("it is empty".to_owned()));
     }
     if is_too_deep(text) {
         let what = format!("elements lie in each other deeper than {DEEPEST}");

@@ -44,12 +44,19 @@ const REFERRED: [&str; 8] = [
     "TraceMergeProperty",
 ];
 
+/// Collectors of WPR's built-in profiles, which public profiles refer to.
+const OF_WPR_ITSELF: [&str; 2] = [
+    "SystemCollector_WPRSystemCollectorInFile",
+    "EventCollector_WPREventCollectorInFile",
+];
+
 fn ids_are_unique(remarks: &mut Remarks<'_, '_>, document: &Document<'_, '_>) {
     let mut seen: HashMap<&str, &str> = HashMap::new();
-    let nodes = document.root.descendants().filter(Node::is_element);
-    for node in nodes {
+    // The schema asks it of what lists hold, not of providers that a profile defines for itself.
+    let lists = document.root.children();
+    for node in lists.flat_map(|list| list.children()) {
         let name = node.tag_name().name();
-        let Some(id) = node.attribute("Id").filter(|_| REFERRED.contains(&name)) else {
+        let Some(id) = node.attribute("Id") else {
             continue;
         };
         if let Some(other) = seen.insert(id, name) {
@@ -67,8 +74,15 @@ fn references_resolve(remarks: &mut Remarks<'_, '_>, document: &Document<'_, '_>
             && REFERRED.contains(&element)
             && document.of_id(element, id).is_none()
         {
-            let what = format!("there is no `{element}` of id `{id}` in this file");
-            remarks.on_attribute(node, "Value", Gravity::Wrong, what);
+            let (gravity, hint) = match OF_WPR_ITSELF.contains(&id) {
+                true => (
+                    Gravity::Advice,
+                    ": it is one of WPR's own, if that still has it",
+                ),
+                false => (Gravity::Wrong, ""),
+            };
+            let what = format!("there is no `{element}` of id `{id}` in this file{hint}");
+            remarks.on_attribute(node, "Value", gravity, what);
         }
         let Some(base) = node.attribute("Base").filter(|base| !base.is_empty()) else {
             continue;
@@ -95,6 +109,15 @@ fn collectors_are_named(remarks: &mut Remarks<'_, '_>, document: &Document<'_, '
     for collector in ["SystemCollector", "EventCollector", "HeapEventCollector"] {
         for node in document.all(collector) {
             match node.attribute("Name") {
+                // Public profiles do without, with a base that is empty or none.
+                None if collector == "SystemCollector" => {
+                    let what = format!(
+                        "a system collector without a name is known to newer WPR only; others take \
+                         `{}`",
+                        NAMES[0]
+                    );
+                    remarks.on(node, Gravity::Newer, what);
+                }
                 None if node.attribute("Base").is_none() => {
                     let what = format!("`{collector}` lacks its attribute `Name`");
                     remarks.on(node, Gravity::Wrong, what);

@@ -6,7 +6,7 @@ use super::Gravity;
 use super::document::Remarks;
 use super::vocabulary::{Since, nearest};
 use Since::{Classic, Newer};
-use Value::{Any, Boolean, Decimal, HexOrDecimal, Id, Level, OneOf, Unsigned};
+use Value::{Any, Boolean, Decimal, HexOrDecimal, Id, Level, OneOf, Tag, Unsigned};
 
 /// What an element may hold.
 struct Element {
@@ -42,6 +42,8 @@ enum Value {
     Level,
     /// A mask of keywords.
     HexOrDecimal,
+    /// 1 to 4 characters.
+    Tag,
     OneOf(&'static [&'static str]),
 }
 
@@ -159,6 +161,7 @@ const OPERATION: Attribute = optional("Operation", OneOf(&["Set", "Add", "Remove
 const BASE: Attribute = optional("Base", Any);
 const ID: Attribute = required("Id", Id);
 const TO: Attribute = required("Value", Id);
+const STRICT: Attribute = optional("Strict", Boolean);
 
 static ROOT: Element = with(
     "WindowsPerformanceRecorder",
@@ -190,20 +193,25 @@ static PROFILES: Element = with(
         some(&PROFILE),
         since_newer(&HYPERVISOR_COLLECTOR),
         since_newer(&HARDWARE_COUNTER),
+        since_newer(&MICRO_ARCHITECTURE),
         since_newer(&PROCESSOR_TRACE),
     ],
 );
 
 static HYPERVISOR_COLLECTOR: Element = opaque("HypervisorEventCollector");
 static HARDWARE_COUNTER: Element = opaque("HardwareCounter");
+static MICRO_ARCHITECTURE: Element = opaque("MicroArchitecturalConfig");
 static PROCESSOR_TRACE: Element = opaque("ProcessorTrace");
 
-const BUFFERS_OF_IT: [Child; 5] = [
+const BUFFERS_OF_IT: [Child; 8] = [
     maybe(&BUFFER_SIZE),
     maybe(&BUFFERS),
     maybe(&STACK_CACHING),
+    since_newer(&BUFFERS_PER_CPU),
     since_newer(&MAXIMUM_FILE_SIZE),
     since_newer(&FILE_MAX),
+    since_newer(&FLUSH_TIMER),
+    since_newer(&FLUSH_THRESHOLD),
 ];
 
 static SYSTEM_COLLECTOR: Element = with(
@@ -213,6 +221,9 @@ static SYSTEM_COLLECTOR: Element = with(
         BASE,
         optional("Name", Any),
         optional("Realtime", Boolean),
+        // The documentation has it, the published schema does not.
+        newer("FileName", Any),
+        newer("HostGuestCorrelation", Boolean),
     ],
     &BUFFERS_OF_IT,
 );
@@ -221,7 +232,7 @@ static EVENT_COLLECTOR: Element = with("EventCollector", &COLLECTOR, &BUFFERS_OF
 
 static HEAP_COLLECTOR: Element = with("HeapEventCollector", &COLLECTOR, &BUFFERS_OF_IT);
 
-const COLLECTOR: [Attribute; 8] = [
+const COLLECTOR: [Attribute; 10] = [
     ID,
     BASE,
     optional("Name", Any),
@@ -230,6 +241,8 @@ const COLLECTOR: [Attribute; 8] = [
     optional("Secure", Boolean),
     optional("Realtime", Boolean),
     newer("FileMode", Any),
+    newer("FileName", Any),
+    newer("HostGuestCorrelation", Boolean),
 ];
 
 static BUFFER_SIZE: Element = element("BufferSize", &[OPERATION, required("Value", Unsigned)]);
@@ -240,7 +253,7 @@ static BUFFERS: Element = element(
         // Percent of the memory have fractions, and are written so.
         required("Value", Decimal),
         optional("PercentageOfTotalMemory", Boolean),
-        optional("MaximumBufferSpace", Unsigned),
+        newer("MaximumBufferSpace", Unsigned),
     ],
 );
 static STACK_CACHING: Element = element(
@@ -251,13 +264,16 @@ static STACK_CACHING: Element = element(
         required("CacheSize", Unsigned),
     ],
 );
+static BUFFERS_PER_CPU: Element = opaque("BuffersPerCPU");
 static MAXIMUM_FILE_SIZE: Element = opaque("MaximumFileSize");
 static FILE_MAX: Element = opaque("FileMax");
+static FLUSH_TIMER: Element = opaque("FlushTimer");
+static FLUSH_THRESHOLD: Element = opaque("FlushThreshold");
 
 const OF_SYSTEM_PROVIDER: [Child; 6] = [
-    maybe(&SYSTEM_KEYWORDS),
-    maybe(&STACKS),
-    maybe(&POOL_TAGS),
+    any(&SYSTEM_KEYWORDS),
+    any(&STACKS),
+    any(&POOL_TAGS),
     since_newer(&CAPTURE_ON_START),
     since_newer(&CAPTURE_ON_SAVE),
     since_newer(&CAPTURE_ON_DEMAND),
@@ -269,26 +285,35 @@ static SYSTEM_KEYWORDS: Element = mixed(
     &[OPERATION],
     &[any(&SYSTEM_KEYWORD), any(&CUSTOM_KEYWORD)],
 );
-static SYSTEM_KEYWORD: Element = element("Keyword", &[required("Value", Any)]);
-static CUSTOM_KEYWORD: Element = element("CustomKeyword", &[required("Value", Any)]);
+static SYSTEM_KEYWORD: Element = element(
+    "Keyword",
+    &[
+        required("Value", Any),
+        STRICT,
+        newer("RundownFlag", OneOf(&["Start", "Stop"])),
+    ],
+);
+static CUSTOM_KEYWORD: Element = element("CustomKeyword", &[required("Value", Any), STRICT]);
 static STACKS: Element = mixed(
     "Stacks",
     &[OPERATION],
     &[any(&STACK), since_newer(&CUSTOM_STACK)],
 );
-static STACK: Element = element("Stack", &[required("Value", Any)]);
+static STACK: Element = element("Stack", &[required("Value", Any), STRICT]);
 static CUSTOM_STACK: Element = element("CustomStack", &[required("Value", Any)]);
 static POOL_TAGS: Element = with("PoolTags", &[OPERATION], &[any(&POOL_TAG)]);
-static POOL_TAG: Element = element("PoolTag", &[required("Value", Any)]);
+static POOL_TAG: Element = element("PoolTag", &[required("Value", Tag)]);
 
-const OF_EVENT_PROVIDER: [Child; 9] = [
-    maybe(&KEYWORDS),
-    maybe(&CAPTURE_ON_START_OF_EVENTS),
-    maybe(&CAPTURE_ON_SAVE_OF_EVENTS),
+const OF_EVENT_PROVIDER: [Child; 11] = [
+    any(&KEYWORDS),
+    any(&CAPTURE_ON_START_OF_EVENTS),
+    any(&CAPTURE_ON_SAVE_OF_EVENTS),
     since_newer(&CAPTURE_ON_DEMAND),
     since_newer(&EVENT_FILTERS),
     since_newer(&EVENT_NAME_FILTERS),
     since_newer(&STACK_FILTERS),
+    since_newer(&STACK_EVENT_NAME_FILTERS),
+    since_newer(&STACK_KEYWORD_LEVEL_FILTER),
     since_newer(&EXE_FILTERS),
     since_newer(&STACKS_OF_EVENTS),
 ];
@@ -302,7 +327,11 @@ static EVENT_PROVIDER: Element = with(
         optional("Level", Level),
         optional("Stack", Boolean),
         optional("NonPagedMemory", Boolean),
-        optional("Strict", Boolean),
+        optional("SID", Boolean),
+        optional("TSID", Boolean),
+        optional("CaptureStateOnly", Boolean),
+        STRICT,
+        newer("ExcludeInPrivate", Boolean),
         newer("EventKey", Boolean),
         newer("ProcessExeFilter", Any),
     ],
@@ -327,6 +356,8 @@ static CAPTURE_ON_DEMAND: Element = opaque("CaptureStateOnDemand");
 static EVENT_FILTERS: Element = opaque("EventFilters");
 static EVENT_NAME_FILTERS: Element = opaque("EventNameFilters");
 static STACK_FILTERS: Element = opaque("StackFilters");
+static STACK_EVENT_NAME_FILTERS: Element = opaque("StackEventNameFilters");
+static STACK_KEYWORD_LEVEL_FILTER: Element = opaque("StackKeywordLevelFilter");
 static STACKS_OF_EVENTS: Element = opaque("Stacks");
 static EXE_FILTERS: Element = opaque("ProcessExeFilters");
 
@@ -341,13 +372,13 @@ static PROFILE: Element = with(
         required("LoggingMode", OneOf(&["File", "Memory"])),
         required("DetailLevel", OneOf(&["Light", "Verbose"])),
         BASE,
-        optional("Strict", Boolean),
+        newer("Strict", Boolean),
         optional("Internal", Boolean),
         optional("Default", Boolean),
     ],
     &[
-        maybe(&PROBLEM_CATEGORIES),
-        maybe(&COLLECTORS),
+        any(&PROBLEM_CATEGORIES),
+        any(&COLLECTORS),
         since_newer(&MERGE_PROPERTIES),
         since_newer(&COUNTERS),
     ],
@@ -382,6 +413,8 @@ static SYSTEM_COLLECTOR_ID: Element = with(
         since_newer(&MAXIMUM_FILE_SIZE),
         since_newer(&FILE_MAX),
         since_newer(&COUNTERS),
+        since_newer(&HARDWARE_COUNTER),
+        since_newer(&EVENT_PROVIDERS),
     ],
 );
 
@@ -391,7 +424,7 @@ const OF_EVENT_COLLECTOR_ID: [Child; 6] = [
     maybe(&BUFFER_SIZE),
     maybe(&BUFFERS),
     maybe(&STACK_CACHING),
-    maybe(&EVENT_PROVIDERS),
+    any(&EVENT_PROVIDERS),
     since_newer(&MAXIMUM_FILE_SIZE),
     since_newer(&FILE_MAX),
 ];
@@ -415,7 +448,7 @@ static MERGE_PROPERTY: Element = with(
     &[ID, required("Name", Any), BASE],
     &[
         maybe(&DELETE_PREMERGED),
-        maybe(&CUSTOM_EVENTS),
+        any(&CUSTOM_EVENTS),
         since_newer(&FILE_COMPRESSION),
         since_newer(&INJECT_ONLY),
         since_newer(&SKIP_MERGE),
@@ -550,6 +583,10 @@ impl Value {
             Level => (
                 is_whole && text.parse::<u8>().is_ok(),
                 "a number from 0 to 255",
+            ),
+            Tag => (
+                (1..=4).contains(&text.chars().count()),
+                "a text of 1 to 4 characters",
             ),
             HexOrDecimal => (
                 mask(text).is_some(),

@@ -36,8 +36,8 @@ pub enum NoSuchProfile {
     },
 }
 
-/// What a profile of the text records: of that name or id; of none in particular, the first, rather
-/// verbose than light.
+/// What a profile of the text records: of that name, name and level of detail (`NAME.light`, as WPR
+/// takes it), or id; of none in particular, the first, rather verbose than light.
 ///
 /// # Errors
 /// If there is none.
@@ -45,7 +45,11 @@ pub fn select(text: &str, name: Option<&str>) -> Result<Selected, NoSuchProfile>
     let xml = document::parse(text)?;
     let document = Document::new(&xml);
     let is_it = |node: &Node<'_, '_>| {
-        name.is_none_or(|name| [node.attribute("Name"), node.attribute("Id")].contains(&Some(name)))
+        let part = |attribute| node.attribute(attribute).unwrap_or_default();
+        let with_detail = format!("{}.{}", part("Name"), part("DetailLevel"));
+        name.is_none_or(|name| {
+            [part("Name"), part("Id")].contains(&name) || with_detail.eq_ignore_ascii_case(name)
+        })
     };
     let found = (document.all("Profile").filter(is_it))
         .min_by_key(|node| node.attribute("DetailLevel") != Some("Verbose"));

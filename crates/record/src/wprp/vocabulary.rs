@@ -1,9 +1,10 @@
 //! The names that profiles may use: of the kernel's keywords, of the events whose stacks it walks, and
 //! of what is added when traces are merged.
 //!
-//! Sources: the published `WPRControlProfiles` schema of Windows 8.1 and its documentation ("Stack",
-//! "Keyword (in SystemProvider)", Microsoft Learn), lists of what WPR of Windows 10 accepts, public
-//! profiles, and UIforETW's `StackWalkFlags.txt` for what a stack needs.
+//! Sources: the enumerations of `WPRControlProfiles.xsd` as Microsoft Learn published it in 2017
+//! ("WPRControlProfiles Schema"), which are complete here; of newer names, what the later text of that
+//! page, xperf's list of stacks and public profiles show; UIforETW's `StackWalkFlags.txt` for what a
+//! stack needs.
 
 /// Since when WPR knows a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,38 +21,41 @@ pub(super) const CLASSIC_KEYWORDS: [&str; 56] = [
     "AllFaults", "Alpc", "AntiStarvation", "CC", "ClockInterrupt", "ClusterOff", "CompactCSwitch",
     "ContiguousMemorygeneration", "CpuConfig", "CSwitch", "DiskIO", "DiskIOInit", "DPC", "Drivers",
     "FileIO", "FileIOInit", "Filename", "FilterIO", "FilterIOFailure", "FilterIOFastIO",
-    "FilterIOInit", "FootPrint", "HalClock", "HardFaults", "IdleStates", "InterProcessorInterrupt",
-    "Interrupt", "KernelQueue", "Loader", "Memory", "MemoryInfo", "MemoryInfoWS", "NetworkTrace",
-    "OpticalIO", "OpticalIOInit", "PmcProfile", "Pool", "Power", "ProcessCounter", "ProcessThread",
-    "ReadyThread", "ReferenceSet", "Registry", "RegistryHive", "SampledProfile", "Session",
-    "SpinLock", "SplitIO", "SynchronizationObjects", "SystemCall", "ThreadPriority", "Timer",
-    "VirtualAllocation", "WakeCounter", "WakeDrop", "WakeEvent",
+    "FilterIOInit", "FootPrint", "HalClock", "Handle", "HardFaults", "IdleStates",
+    "InterProcessorInterrupt", "Interrupt", "KernelQueue", "LoadBalancer", "Loader", "Memory",
+    "MemoryInfo", "MemoryInfoWS", "NetworkTrace", "Object", "OpticalIO", "OpticalIOInit", "Pool",
+    "Power", "ProcessCounter", "ProcessFreeze", "ProcessThread", "ReadyThread", "ReferenceSet",
+    "Registry", "RegistryHive", "SampledProfile", "SpinLock", "SplitIO", "SynchronizationObjects",
+    "SystemCall", "ThreadPriority", "Timer", "VirtualAllocation", "WakeCounter",
 ];
 
 /// Those of newer releases.
 #[rustfmt::skip]
-pub(super) const NEWER_KEYWORDS: [&str; 14] = [
-    "CacheFlush", "DPCQueue", "Handle", "HiberRundown", "HvHypercalls", "IdealProcessor", "KeClock",
-    "NonTradeableMemory", "Object", "ProcessFreeze", "RegistryNotify", "VAMap", "WDFDPC",
-    "WDFInterrupt",
+pub(super) const NEWER_KEYWORDS: [&str; 15] = [
+    "CacheFlush", "DPCQueue", "HiberRundown", "HvHypercalls", "IdealProcessor", "KeClock",
+    "NonTradeableMemory", "PmcProfile", "RegistryNotify", "Session", "VAMap", "WakeDrop",
+    "WakeEvent", "WDFDPC", "WDFInterrupt",
 ];
 
 /// Events whose stacks every release can walk, each with the keywords of which it needs one; none
 /// where public sources do not say.
 #[rustfmt::skip]
-pub(super) const CLASSIC_STACKS: [(&str, &[&str]); 146] = [
+pub(super) const CLASSIC_STACKS: [(&str, &[&str]); 158] = [
     ("AlpcClosePort", ALPC), ("AlpcConnectFail", ALPC), ("AlpcConnectRequest", ALPC),
     ("AlpcConnectSuccess", ALPC), ("AlpcReceiveMessage", ALPC), ("AlpcSendMessage", ALPC),
     ("AlpcUnwait", ALPC), ("AlpcWaitForNewMessage", ALPC), ("AlpcWaitForReply", ALPC),
     ("CcCanIWriteFail", CACHE), ("CcFlushCache", CACHE), ("CcFlushSection", CACHE),
     ("CcLazyWriteScan", CACHE), ("CcReadAhead", CACHE), ("CcWorkitemComplete", CACHE),
     ("CcWorkitemDequeue", CACHE), ("CcWorkitemEnqueue", CACHE), ("CcWriteBehind", CACHE),
+    ("ChargeWakeCounterDevice", NOT_KNOWN), ("ChargeWakeCounterKernel", NOT_KNOWN),
+    ("ChargeWakeCounterPower", NOT_KNOWN), ("ChargeWakeCounterUser", NOT_KNOWN),
     ("ContiguousMemoryGeneration", NOT_KNOWN), ("CSwitch", &["CSwitch", "CompactCSwitch"]),
     ("DiskFlushInit", DISK_INIT), ("DiskReadInit", DISK_INIT), ("DiskWriteInit", DISK_INIT),
     ("ExecutiveResource", NOT_KNOWN), ("FileCleanup", FILE), ("FileClose", FILE),
     ("FileCreate", FILE), ("FileDelete", FILE), ("FileDirEnum", FILE), ("FileDirNotify", FILE),
     ("FileFlush", FILE), ("FileFSCTL", FILE), ("FileOpEnd", FILE), ("FileQueryInformation", FILE),
     ("FileRead", FILE), ("FileRename", FILE), ("FileSetInformation", FILE), ("FileWrite", FILE),
+    ("HandleClose", &["Handle"]), ("HandleCreate", &["Handle"]), ("HandleDuplicate", &["Handle"]),
     ("HardFault", &["HardFaults", "AllFaults"]), ("HeapAllocation", NOT_KNOWN),
     ("HeapCreate", NOT_KNOWN), ("HeapDestroy", NOT_KNOWN), ("HeapFree", NOT_KNOWN),
     ("HeapRangeCreate", NOT_KNOWN), ("HeapRangeDestroy", NOT_KNOWN),
@@ -61,41 +65,44 @@ pub(super) const CLASSIC_STACKS: [(&str, &[&str]); 146] = [
     ("KernelSignalInit", NOT_KNOWN), ("KernelSync", NOT_KNOWN), ("KernelSyncAll", NOT_KNOWN),
     ("KernelWaitSync", NOT_KNOWN), ("KernelWaitSyncAll", NOT_KNOWN), ("MapFile", NOT_KNOWN),
     ("Mark", NOT_KNOWN), ("MiniFilterPostOpInit", NOT_KNOWN), ("MiniFilterPreOpInit", NOT_KNOWN),
-    ("PageAccess", NOT_KNOWN), ("PageAccessEx", NOT_KNOWN), ("PagefaultAV", FAULTS),
-    ("PagefaultCopyOnWrite", FAULTS), ("PagefaultDemandZero", FAULTS), ("PagefaultGuard", FAULTS),
-    ("PagefaultHard", FAULTS), ("PagefaultTransition", FAULTS),
-    ("PagefileBackedImageMapping", NOT_KNOWN), ("PagefileMappedSectionCreate", NOT_KNOWN),
-    ("PagefileMappedSectionDelete", NOT_KNOWN), ("PageRangeAccess", NOT_KNOWN),
-    ("PageRangeRelease", NOT_KNOWN), ("PageRelease", NOT_KNOWN),
-    ("PageRemovedfromWorkingSet", NOT_KNOWN), ("PmcInterrupt", &["PmcProfile"]),
+    ("ObjectCreate", &["Object"]), ("ObjectDelete", &["Object"]), ("ObjectReference", &["Object"]),
+    ("PageAccess", NOT_KNOWN), ("PagefaultAV", FAULTS), ("PagefaultCopyOnWrite", FAULTS),
+    ("PagefaultDemandZero", FAULTS), ("PagefaultGuard", FAULTS), ("PagefaultHard", FAULTS),
+    ("PagefaultTransition", FAULTS), ("PagefileBackedImageMapping", NOT_KNOWN),
+    ("PagefileMappedSectionCreate", NOT_KNOWN), ("PagefileMappedSectionDelete", NOT_KNOWN),
+    ("PageRangeAccess", NOT_KNOWN), ("PageRangeRelease", NOT_KNOWN), ("PageRelease", NOT_KNOWN),
     ("PoolAllocation", NOT_KNOWN), ("PoolAllocationSession", NOT_KNOWN), ("PoolFree", NOT_KNOWN),
     ("PoolFreeSession", NOT_KNOWN), ("PowerDeviceNotify", NOT_KNOWN),
     ("PowerDeviceNotifyComplete", NOT_KNOWN), ("PowerIdleStateChange", NOT_KNOWN),
-    ("PowerPerfStateChange", NOT_KNOWN), ("PowerPostSleep", NOT_KNOWN), ("PowerPreSleep", NOT_KNOWN),
-    ("PowerSessionCallout", NOT_KNOWN), ("PowerSessionCalloutReturn", NOT_KNOWN),
-    ("PowerSetDevicesState", NOT_KNOWN), ("PowerSetDevicesStateReturn", NOT_KNOWN),
-    ("PowerSetPowerAction", NOT_KNOWN), ("PowerSetPowerActionReturn", NOT_KNOWN),
-    ("PowerThermalConstraint", NOT_KNOWN), ("ProcessCreate", PROCESS), ("ProcessDelete", PROCESS),
-    ("ReadyThread", &["ReadyThread"]), ("RegistryChangeNotify", REGISTRY),
-    ("RegistryCloseKey", REGISTRY), ("RegistryCreateKey", REGISTRY), ("RegistryDeleteKey", REGISTRY),
-    ("RegistryDeleteValue", REGISTRY), ("RegistryEnumerateKey", REGISTRY),
-    ("RegistryEnumerateValueKey", REGISTRY), ("RegistryFlush", REGISTRY),
-    ("RegistryKcbCreate", REGISTRY), ("RegistryKcbDelete", REGISTRY), ("RegistryOpenKey", REGISTRY),
-    ("RegistryQueryKey", REGISTRY), ("RegistryQueryMultipleValue", REGISTRY),
-    ("RegistryQuerySecurity", REGISTRY), ("RegistryQueryValue", REGISTRY),
-    ("RegistrySetInformation", REGISTRY), ("RegistrySetSecurity", REGISTRY),
-    ("RegistrySetValue", REGISTRY), ("RegistryVirtualize", REGISTRY),
-    ("RegHiveDestroy", HIVE), ("RegHiveDirty", HIVE), ("RegHiveInit", HIVE), ("RegHiveLink", HIVE),
-    ("SampledProfile", &["SampledProfile"]), ("SampledProfileSetInterval", NOT_KNOWN),
-    ("SplitIO", &["SplitIO"]), ("SystemCallEnter", &["SystemCall"]),
-    ("SystemCallExit", &["SystemCall"]), ("ThreadCreate", PROCESS), ("ThreadDCEnd", PROCESS),
-    ("ThreadDCStart", PROCESS), ("ThreadDelete", PROCESS), ("ThreadPoolCallbackCancel", NOT_KNOWN),
+    ("PowerPerfStateChange", NOT_KNOWN), ("PowerPostSleep", NOT_KNOWN),
+    ("PowerPreSleep", NOT_KNOWN), ("PowerSessionCallout", NOT_KNOWN),
+    ("PowerSessionCalloutReturn", NOT_KNOWN), ("PowerSetDevicesState", NOT_KNOWN),
+    ("PowerSetDevicesStateReturn", NOT_KNOWN), ("PowerSetPowerAction", NOT_KNOWN),
+    ("PowerSetPowerActionReturn", NOT_KNOWN), ("PowerThermalConstraint", NOT_KNOWN),
+    ("ProcessCreate", PROCESS), ("ProcessDelete", PROCESS), ("ProcessFreeze", NOT_KNOWN),
+    ("ProcessResume", NOT_KNOWN), ("ReadyThread", &["ReadyThread"]), ("RegHiveDestroy", HIVE),
+    ("RegHiveDirty", HIVE), ("RegHiveInit", HIVE), ("RegHiveLink", HIVE),
+    ("RegistryCloseKey", REGISTRY), ("RegistryCreateKey", REGISTRY),
+    ("RegistryDeleteKey", REGISTRY), ("RegistryDeleteValue", REGISTRY),
+    ("RegistryEnumerateKey", REGISTRY), ("RegistryEnumerateValueKey", REGISTRY),
+    ("RegistryFlush", REGISTRY), ("RegistryKcbCreate", REGISTRY), ("RegistryKcbDelete", REGISTRY),
+    ("RegistryOpenKey", REGISTRY), ("RegistryQueryKey", REGISTRY),
+    ("RegistryQueryMultipleValue", REGISTRY), ("RegistryQuerySecurity", REGISTRY),
+    ("RegistryQueryValue", REGISTRY), ("RegistrySetInformation", REGISTRY),
+    ("RegistrySetSecurity", REGISTRY), ("RegistrySetValue", REGISTRY),
+    ("RegistryVirtualize", REGISTRY), ("ReleaseWakeCounterDevice", NOT_KNOWN),
+    ("ReleaseWakeCounterKernel", NOT_KNOWN), ("ReleaseWakeCounterPower", NOT_KNOWN),
+    ("ReleaseWakeCounterUser", NOT_KNOWN), ("SampledProfile", &["SampledProfile"]),
+    ("SampledProfileSetInterval", NOT_KNOWN), ("SplitIO", &["SplitIO"]),
+    ("SystemCallEnter", &["SystemCall"]), ("SystemCallExit", &["SystemCall"]),
+    ("ThreadCreate", PROCESS), ("ThreadDCEnd", PROCESS), ("ThreadDCStart", PROCESS),
+    ("ThreadDelete", PROCESS), ("ThreadPoolCallbackCancel", NOT_KNOWN),
     ("ThreadPoolCallbackDequeue", NOT_KNOWN), ("ThreadPoolCallbackEnqueue", NOT_KNOWN),
     ("ThreadPoolCallbackStart", NOT_KNOWN), ("ThreadPoolCallbackStop", NOT_KNOWN),
     ("ThreadPoolClose", NOT_KNOWN), ("ThreadPoolCreate", NOT_KNOWN),
     ("ThreadPoolSetMaxThreads", NOT_KNOWN), ("ThreadPoolSetMinThreads", NOT_KNOWN),
-    ("ThreadSetBasePriority", PRIORITY), ("ThreadSetPriority", PRIORITY), ("TimerOneShot", NOT_KNOWN),
-    ("TimerPeriodic", NOT_KNOWN), ("UnMapFile", NOT_KNOWN),
+    ("ThreadSetBasePriority", PRIORITY), ("ThreadSetPriority", PRIORITY),
+    ("TimerOneShot", NOT_KNOWN), ("TimerPeriodic", NOT_KNOWN), ("UnMapFile", NOT_KNOWN),
     ("VirtualAllocation", &["VirtualAllocation"]), ("VirtualFree", &["VirtualAllocation"]),
 ];
 
@@ -113,19 +120,19 @@ const QUEUE: &[&str] = &["KernelQueue"];
 const REGISTRY: &[&str] = &["Registry", "RegistryNotify"];
 
 /// Those of newer releases.
-pub(super) const NEWER_STACKS: [&str; 8] = [
-    "HandleClose",
-    "HandleCreate",
-    "HandleDuplicate",
-    "ObjectCreate",
-    "ObjectDelete",
+pub(super) const NEWER_STACKS: [&str; 7] = [
+    "PageAccessEx",
     "PagefileMappedSectionObjectCreate",
     "PagefileMappedSectionObjectDelete",
+    "PageRemovedfromWorkingSet",
+    "PmcInterrupt",
+    "RegistryChangeNotify",
     "ThreadSetIdealProcessor",
 ];
 
 /// What is added to a trace when it is merged.
-pub(super) const CUSTOM_EVENTS: [&str; 7] = [
+pub(super) const CUSTOM_EVENTS: [&str; 8] = [
+    "None",
     "ImageId",
     "BuildInfo",
     "VolumeMapping",
@@ -174,7 +181,10 @@ mod tests {
     #[test]
     fn each_name_is_there_once() {
         let keywords = CLASSIC_KEYWORDS.iter().chain(&NEWER_KEYWORDS);
-        assert_eq!(keywords.collect::<BTreeSet<_>>().len(), 56 + 14);
+        assert_eq!(
+            keywords.collect::<BTreeSet<_>>().len(),
+            CLASSIC_KEYWORDS.len() + NEWER_KEYWORDS.len()
+        );
         let stacks = CLASSIC_STACKS.iter().map(|(name, _)| name);
         let all: BTreeSet<_> = stacks.chain(&NEWER_STACKS).collect();
         assert_eq!(all.len(), CLASSIC_STACKS.len() + NEWER_STACKS.len());
