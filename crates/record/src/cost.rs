@@ -4,7 +4,8 @@ use crate::{Capture, Kind};
 
 /// How fast a recording grows. These are assumptions for orders of magnitude, not measurements: only
 /// samples come at a rate that is set (in two public traces, PerfView's of .NET 4.5, 937 and 987 in a
-/// second on a CPU). Sizes are those of records in public traces of Windows 7, 8 and 11, rounded up.
+/// second on a CPU). Sizes are those of layouts; the events that public traces of Windows 7, 8 and 11
+/// have are not larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// Bytes in a second while the machine does little.
