@@ -87,6 +87,62 @@ fn a_kit_is_written_and_its_profile_is_fine() {
 }
 
 #[test]
+fn a_light_kit_starts_the_light_form_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let kit = folder.path().join("kit");
+    let kit = kit.to_str().unwrap();
+    let of = |detail: &str| {
+        let args = [
+            "record",
+            "--for",
+            "long-wait",
+            "--detail",
+            detail,
+            "-o",
+            kit,
+        ];
+        json(&[&args[..], &["--json"]].concat())
+    };
+    let (verbose, light) = (of("verbose"), of("light"));
+    assert_eq!(light["detail"], "light");
+    assert_eq!(light["stacks"], serde_json::json!([]));
+    assert_ne!(verbose["stacks"], light["stacks"]);
+    let rate = |kit: &serde_json::Value| kit["busy_bytes_per_second"].as_u64().unwrap();
+    assert!(rate(&light) < rate(&verbose));
+    let batch = fs::read_to_string(format!("{kit}/record.cmd")).unwrap();
+    assert!(
+        batch.contains("laglab-long-wait.wprp!laglab-long-wait.light"),
+        "{batch}"
+    );
+    let printed = text(&["record", "--for", "cpu", "--detail", "light", "--dry-run"]);
+    assert!(printed.contains("!laglab-cpu.light -filemode"), "{printed}");
+    let said = error_of(&["record", "--for", "cpu", "--detail", "full"], 2);
+    assert!(said.contains("expected verbose or light"), "{said}");
+}
+
+#[test]
+fn what_is_not_of_a_kit_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let mine = folder.path().join("README.md");
+    fs::write(&mine, "# My project\n").unwrap();
+    let args = [
+        "record",
+        "--for",
+        "cpu",
+        "-o",
+        folder.path().to_str().unwrap(),
+    ];
+    let said = error_of(&args, 2);
+    assert!(said.contains("not of a kit"), "{said}");
+    assert_eq!(fs::read_to_string(&mine).unwrap(), "# My project\n");
+    // Nothing else was written, either.
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    fs::remove_file(mine).unwrap();
+    text(&args);
+    text(&args);
+}
+
+#[test]
 fn commands_are_printed_anywhere_and_nothing_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let kit = folder.path().join("kit");
@@ -240,9 +296,22 @@ fn a_recording_is_driven_kept_with_its_surroundings_and_explained() {
     // Modules of the simulation have symbols, which the trace names.
     let symbols = fs::read_to_string(format!("{trace}.symbols.tsv")).unwrap();
     assert!(symbols.contains("ntoskrnl.exe\tnt"), "{symbols}");
-    // A start that fails ends it.
+    // A start that fails ends it, and what was started beside it.
     script("wpr.exe", "exit 5\n");
     let output = program::laglab_with(&[("PATH", &path)], &args);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("elevated"));
+    script("netsh.exe", "");
+    fs::remove_file(below("log")).unwrap();
+    let args = ["record", "--for", "dscp", "--run", "-o", &kit];
+    let output = program::laglab_with(&[("PATH", &path)], &args);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let log = fs::read_to_string(below("log")).unwrap();
+    let verbs: Vec<String> = log
+        .lines()
+        .map(|line| line.split(' ').take(3).collect::<Vec<_>>().join(" "))
+        .collect();
+    assert_eq!(verbs[0], "netsh.exe trace start", "{log}");
+    assert!(verbs[1].starts_with("wpr.exe -start"), "{log}");
+    assert_eq!(verbs[2..], ["netsh.exe trace stop"], "{log}");
 }

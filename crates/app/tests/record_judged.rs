@@ -47,14 +47,16 @@ fn every_kit_lets_judge_what_its_table_says() {
         let kit = kit.to_str().unwrap();
         program::text(&["record", "--for", investigation.name(), "-o", kit]);
         let profile = format!("{kit}/laglab-{}.wprp", investigation.name());
-        let said = judged(folder.path(), &["--profile", &profile]);
-        assert_eq!(
-            said,
-            promised(&investigation.capture()),
-            "{investigation:?}"
-        );
-        for theory in investigation.theories() {
-            assert!(said[*theory], "{investigation:?}: {theory}");
+        let light = format!("{profile}!laglab-{}.light", investigation.name());
+        for (profile, capture) in [
+            (profile, investigation.capture()),
+            (light, investigation.light_capture()),
+        ] {
+            let said = judged(folder.path(), &["--profile", &profile]);
+            assert_eq!(said, promised(&capture), "{profile}");
+            for theory in investigation.theories() {
+                assert!(said[*theory], "{profile}: {theory}");
+            }
         }
     }
 }

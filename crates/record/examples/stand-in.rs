@@ -1,6 +1,6 @@
 //! Stands in for recorders: writes what it is called with to the file that `STAND_IN_LOG` names, one
-//! line a call, makes the trace that it is told to save, and fails if its first argument is that of
-//! `STAND_IN_FAILS`.
+//! line a call, makes the trace that it is told to save, and fails if its arguments begin with those
+//! of `STAND_IN_FAILS`.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -19,8 +19,9 @@ fn main() -> ExitCode {
     let words: Vec<String> = arguments.iter().map(|word| format!("[{word}]")).collect();
     writeln!(log, "{name} {}", words.join(" ")).expect("the log can be written");
     let fails = std::env::var("STAND_IN_FAILS").unwrap_or_default();
-    if arguments.first().is_some_and(|first| *first == fails) {
-        return ExitCode::from(7);
+    if !fails.is_empty() && arguments.join(" ").starts_with(&fails) {
+        // As WPR does.
+        std::process::exit(0xC558_0612_u32.cast_signed());
     }
     let saved = arguments.iter().find(|word| word.ends_with(".etl"));
     let is_saved = ["-stop", "-merge", "-boottrace"]

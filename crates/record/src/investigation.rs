@@ -29,6 +29,9 @@ pub enum Investigation {
     Full,
 }
 
+/// What is always recorded: who it was.
+const BASE: [Kind; 3] = [Kind::Processes, Kind::Images, Kind::CpuConfig];
+
 impl Investigation {
     /// All of them.
     pub const ALL: [Investigation; 11] = [
@@ -181,11 +184,17 @@ impl Investigation {
 
     /// What is recorded for it: all that these theories need or are better with, and who it was.
     pub fn capture(self) -> Capture {
-        let base = [Kind::Processes, Kind::Images, Kind::CpuConfig];
-        Capture::of(base.into_iter().chain(self.needs().flat_map(Needs::kinds)))
+        Capture::of(BASE.into_iter().chain(self.needs().flat_map(Needs::kinds)))
     }
 
-    /// The same for a large server: without the stacks of what happens most, which cost more than
+    /// As little of it as lets these theories be judged. What makes them say more is left out: stacks
+    /// above all.
+    pub fn light_capture(self) -> Capture {
+        let needed = self.needs().flat_map(|needs| needs.each_of.concat());
+        Capture::of(BASE.into_iter().chain(needed))
+    }
+
+    /// The whole for a large server: without the stacks of what happens most, which cost more than
     /// the events themselves. No theory needs them; they tell what code waited and who woke it.
     pub fn capture_for_large_server(self) -> Capture {
         let capture = self.capture();
@@ -210,6 +219,7 @@ mod tests {
             let captures = [
                 investigation.capture(),
                 investigation.capture_for_large_server(),
+                investigation.light_capture(),
             ];
             assert_eq!(
                 investigation.needs().count(),
@@ -225,6 +235,20 @@ mod tests {
                     );
                 }
             }
+        }
+    }
+
+    #[test]
+    fn the_light_one_records_a_part_of_the_whole() {
+        for investigation in Investigation::ALL {
+            let whole = investigation.capture();
+            let light = investigation.light_capture();
+            let more: Vec<Kind> = light.kinds().filter(|kind| !whole.records(*kind)).collect();
+            assert_eq!(more, [], "{investigation:?}");
+            assert!(!light.records(Kind::SwitchStacks), "{investigation:?}");
+            // Packets and traffic are all that is of use to it.
+            let is_whole = investigation == Investigation::Dscp;
+            assert_eq!(light == whole, is_whole, "{investigation:?}");
         }
     }
 

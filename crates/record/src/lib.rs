@@ -25,6 +25,6 @@ pub use cost::Cost;
 pub use investigation::Investigation;
 pub use kernel::{Keyword, StackWalk};
 pub use kind::{Kind, RecordedBy};
-pub use kit::{Command, File, Kit, Mode, SETTINGS, Variant, commands};
+pub use kit::{Command, Detail, File, Kit, Mode, SETTINGS, Variant, commands};
 pub use needs::Needs;
 pub use provider::Provider;

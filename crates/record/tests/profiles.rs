@@ -127,7 +127,7 @@ fn elements_have_their_place_and_number() {
 
 #[test]
 fn attributes_are_what_they_must_be() {
-    use Gravity::{Newer, Wrong};
+    use Gravity::{Advice, Wrong};
     only(
         " Version=\"1.0\"",
         " Version=\"one\"",
@@ -139,7 +139,7 @@ fn attributes_are_what_they_must_be() {
         " Author=\"somebody\"",
         "",
         "<WindowsPerformanceRecorder",
-        Newer,
+        Advice,
         "Author",
     );
     only(
@@ -247,6 +247,17 @@ fn what_only_newer_documentation_has_is_newer() {
     ] {
         only(piece, replacement, at, Newer, "newer WPR only");
     }
+}
+
+#[test]
+fn a_mask_is_in_its_list_once() {
+    only(
+        "<Keyword Value=\"0x200\"/>",
+        "<Keyword Value=\"0x200\"/><Keyword Value=\"0x10\"/>",
+        "Value=\"0x10\"/></Keywords>",
+        Gravity::Wrong,
+        "in the list already",
+    );
 }
 
 #[test]

@@ -81,24 +81,19 @@ mod on_windows {
         let (output, log) = bench.run("record.cmd", &["3", "after resume"], "");
         assert!(output.status.success(), "{output:?}");
         assert_eq!(
-            verbs(&log)[..4],
-            [
-                "wpr [-cancel]",
-                "wpr [-start]",
-                "timeout [/t]",
-                "wpr [-stop]"
-            ]
+            verbs(&log)[..3],
+            ["wpr [-start]", "timeout [/t]", "wpr [-stop]"]
         );
         let profile = bench.bracketed("laglab-dpc.wprp!laglab-dpc");
         let temporary = bench.bracketed("temp");
         assert_eq!(
-            log[1],
+            log[0],
             format!("wpr [-start] {profile} [-filemode] [-recordtempto] {temporary}")
         );
-        assert_eq!(log[2], "timeout [/t] [3] [/nobreak]");
+        assert_eq!(log[1], "timeout [/t] [3] [/nobreak]");
         let trace = bench.bracketed("laglab-dpc-1.etl");
-        assert_eq!(log[3], format!("wpr [-stop] {trace} [after resume]"));
-        assert_eq!(log.len(), 4 + record::SETTINGS.len());
+        assert_eq!(log[2], format!("wpr [-stop] {trace} [after resume]"));
+        assert_eq!(log.len(), 3 + record::SETTINGS.len());
         let notes = fs::read_to_string(bench.path("laglab-dpc-1.etl.notes.txt")).unwrap();
         assert!(notes.contains("after resume"), "{notes}");
         // The next recording takes the next number.
@@ -111,8 +106,32 @@ mod on_windows {
         let bench = Bench::new(Investigation::Dpc, Machine::ORDINARY);
         let (output, log) = bench.run("record.cmd", &["3"], "-start");
         assert_eq!(output.status.code(), Some(1));
-        assert_eq!(verbs(&log), ["wpr [-cancel]", "wpr [-start]"]);
+        assert_eq!(verbs(&log), ["wpr [-start]"]);
         assert!(String::from_utf8_lossy(&output.stderr).contains("elevated"));
+        assert!(!bench.path(r"temp\wpr-runs").exists());
+    }
+
+    /// Somebody else's recording is left alone: only what this file started, and nobody stopped, is
+    /// ended by the next.
+    #[test]
+    fn only_its_own_recording_is_ended_by_a_new_one() {
+        let bench = Bench::new(Investigation::Dpc, Machine::ORDINARY);
+        bench.run("record.cmd", &["start"], "");
+        assert!(bench.path(r"temp\wpr-runs").exists());
+        let (_, log) = bench.run("record.cmd", &["2"], "");
+        assert_eq!(
+            verbs(&log)[..4],
+            [
+                "wpr [-cancel]",
+                "wpr [-start]",
+                "timeout [/t]",
+                "wpr [-stop]"
+            ]
+        );
+        assert!(!bench.path(r"temp\wpr-runs").exists());
+        let (_, log) = bench.run("record.cmd", &["02"], "");
+        assert_eq!(verbs(&log)[0], "wpr [-start]");
+        assert_eq!(log[1], "timeout [/t] [2] [/nobreak]");
     }
 
     #[test]
@@ -120,8 +139,8 @@ mod on_windows {
         let bench = Bench::new(Investigation::Cpu, Machine::ORDINARY);
         fs::copy(bench.path("timeout.exe"), bench.path("ping.exe")).unwrap();
         let (_, log) = bench.run("record.cmd", &["3"], "/t");
-        assert_eq!(log[3], "ping [-n] [4] [127.0.0.1]");
-        assert!(log[4].starts_with("wpr [-stop]"), "{log:?}");
+        assert_eq!(log[2], "ping [-n] [4] [127.0.0.1]");
+        assert!(log[3].starts_with("wpr [-stop]"), "{log:?}");
     }
 
     #[test]
@@ -137,13 +156,16 @@ mod on_windows {
         assert_eq!(lines(&["mark", "now"]), ["wpr [-marker] [now]"]);
         let saved = lines(&["save", "frozen"]);
         assert!(saved[0].starts_with("wpr [-stop]") && saved[0].ends_with("[frozen]"));
-        assert_eq!(saved[1], format!("wpr [-start] {profile}"));
+        // What surrounds the trace is kept before it goes on, which may fail.
+        assert_eq!(saved.len(), 2 + record::SETTINGS.len());
+        assert_eq!(saved.last().unwrap(), &format!("wpr [-start] {profile}"));
         assert_eq!(lines(&["cancel"]), ["wpr [-cancel]"]);
         let boot = lines(&["boot"]);
         assert!(boot[0].starts_with(&format!(
             "wpr [-boottrace] [-addboot] {profile} [-filemode]"
         )));
         assert!(lines(&["boot-stop"])[0].starts_with("wpr [-boottrace] [-stopboot]"));
+        assert_eq!(lines(&["boot-cancel"]), ["wpr [-boottrace] [-cancelboot]"]);
         let (output, log) = bench.run("record.cmd", &["2x"], "");
         assert_eq!((output.status.code(), log.len()), (Some(2), 0));
     }
@@ -156,7 +178,32 @@ mod on_windows {
         let verbs = verbs(&log);
         let of_netsh = verbs.iter().filter(|verb| verb.starts_with("netsh"));
         assert_eq!(of_netsh.count(), 2, "{log:?}");
-        assert!(log[1].contains("[capture=yes]"), "{log:?}");
+        assert!(log[0].contains("[capture=yes]"), "{log:?}");
+        // What netsh was not started for by this kit, it does not stop.
+        let (_, log) = bench.run("record.cmd", &["1"], "trace");
+        let of_netsh = log.iter().filter(|line| line.starts_with("netsh"));
+        assert_eq!(of_netsh.count(), 1, "{log:?}");
+    }
+
+    #[test]
+    fn a_start_that_fails_leaves_nothing_running() {
+        let bench = Bench::new(Investigation::Dscp, Machine::ORDINARY);
+        let (output, log) = bench.run("record.cmd", &["start"], "-start");
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(
+            verbs(&log),
+            ["netsh [trace]", "wpr [-start]", "netsh [trace]"]
+        );
+        assert_eq!(log[2], "netsh [trace] [stop]");
+        let bench = Bench::new(Investigation::Timer, Machine::ORDINARY);
+        // The kernel's session starts, that of the providers does not.
+        let (output, log) = bench.run("record-xperf.cmd", &["start"], "-start laglab");
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(log.len(), 3, "{log:?}");
+        assert_eq!(log[2], "xperf [-stop] [NT Kernel Logger]");
+        // Where somebody else has the kernel's session, it is left to them.
+        let (_, log) = bench.run("record-xperf.cmd", &["start"], "-start NT Kernel Logger");
+        assert_eq!(log.len(), 1, "{log:?}");
     }
 
     #[test]
@@ -165,9 +212,8 @@ mod on_windows {
         let (output, log) = bench.run("record-xperf.cmd", &["1"], "");
         assert!(output.status.success(), "{output:?}");
         assert_eq!(
-            verbs(&log)[..6],
+            verbs(&log)[..5],
             [
-                "xperf [-stop]",
                 "xperf [-start]",
                 "xperf [-start]",
                 "timeout [/t]",
@@ -175,12 +221,17 @@ mod on_windows {
                 "xperf [-merge]"
             ]
         );
-        assert!(log[1].starts_with("xperf [-start] [NT Kernel Logger] [-on] [PROC_THREAD+"));
+        assert!(log[0].starts_with("xperf [-start] [NT Kernel Logger] [-on] [PROC_THREAD+"));
         assert!(
-            log[5].contains(&bench.bracketed(r"temp\kernel.etl")),
+            log[4].contains(&bench.bracketed(r"temp\kernel.etl")),
             "{log:?}"
         );
-        assert!(log[5].ends_with("[-compress]"));
+        assert!(log[4].ends_with("[-compress]"));
         assert_eq!(bench.kit.investigation, Investigation::Timer);
+        // Where traces cannot be compressed they are merged as they are.
+        let (_, log) = bench.run("record-xperf.cmd", &["stop"], "-merge");
+        assert!(log[1].ends_with("[-compress]"), "{log:?}");
+        assert!(log[2].starts_with("xperf [-merge]"), "{log:?}");
+        assert!(!log[2].contains("compress"), "{log:?}");
     }
 }

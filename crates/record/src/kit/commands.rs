@@ -94,7 +94,7 @@ impl fmt::Display for Command {
 /// Starts the profile of that file. Temporary files go to the folder given, if one is: to a quick
 /// disk that is not what is investigated.
 pub fn start(kit: &Kit, profile: &str, mode: Mode, temporary: Option<&str>) -> Command {
-    let profile = format!("{profile}!{}", kit.name());
+    let profile = kit.profile_of(profile);
     let mut arguments = match mode {
         Mode::File => vec!["-start", &profile, "-filemode"],
         Mode::Circular => vec!["-start", &profile],
@@ -117,6 +117,11 @@ pub fn stop(mode: Mode, trace: &str, note: &str) -> Command {
 /// Puts a mark into what is being recorded.
 pub fn mark(text: &str) -> Command {
     Command::new("wpr.exe", ["-marker", text])
+}
+
+/// Ends the recording of boots without keeping any.
+pub fn cancel_boot() -> Command {
+    Command::new("wpr.exe", ["-boottrace", "-cancelboot"])
 }
 
 /// Ends a recording without keeping it.
@@ -195,26 +200,30 @@ pub fn xperf_start(kit: &Kit, mode: Mode, folder: &str) -> Vec<Command> {
     commands
 }
 
-/// Saves what xperf's sessions hold as one trace. Those in memory go on.
-pub fn xperf_save(kit: &Kit, mode: Mode, folder: &str, trace: &str) -> Vec<Command> {
-    let files = [
-        format!(r"{folder}\kernel.etl"),
-        format!(r"{folder}\providers.etl"),
-    ];
-    let has_providers = kit.buffers(false).1.is_some();
-    let sessions = [KERNEL_SESSION, SESSION];
-    let count = if has_providers { 2 } else { 1 };
+/// The files that xperf's sessions write or are saved to, in that folder; the kernel's first.
+pub(super) fn xperf_files(kit: &Kit, folder: &str) -> Vec<String> {
+    let mut files = vec![format!(r"{folder}\kernel.etl")];
+    if kit.buffers(false).1.is_some() {
+        files.push(format!(r"{folder}\providers.etl"));
+    }
+    files
+}
+
+/// Saves what xperf's sessions hold as one trace: the command that saves each, and the one that merges
+/// them. Those in memory go on.
+pub fn xperf_save(kit: &Kit, mode: Mode, folder: &str, trace: &str) -> [Command; 2] {
+    let files = xperf_files(kit, folder);
     let mut first = Vec::new();
-    for (session, file) in sessions.iter().zip(&files).take(count) {
+    for (session, file) in [KERNEL_SESSION, SESSION].iter().zip(&files) {
         match mode {
             Mode::Circular => first.extend(["-flush", session, "-f", file]),
             _ => first.extend(["-stop", session]),
         }
     }
     let mut merge = vec!["-merge"];
-    merge.extend(files[..count].iter().map(String::as_str));
+    merge.extend(files.iter().map(String::as_str));
     merge.extend([trace, "-compress"]);
-    vec![
+    [
         Command::new("xperf.exe", first),
         Command::new("xperf.exe", merge),
     ]
@@ -277,14 +286,14 @@ mod tests {
             ]
         );
         assert_eq!(
-            lines(xperf_save(&kit, Mode::Circular, "t", "out.etl")),
+            lines(xperf_save(&kit, Mode::Circular, "t", "out.etl").to_vec()),
             [
                 r#"xperf.exe -flush "NT Kernel Logger" -f t\kernel.etl -flush laglab -f t\providers.etl"#,
                 r"xperf.exe -merge t\kernel.etl t\providers.etl out.etl -compress",
             ]
         );
         assert_eq!(
-            lines(xperf_save(&kit, Mode::File, "t", "out.etl"))[0],
+            lines(xperf_save(&kit, Mode::File, "t", "out.etl").to_vec())[0],
             r#"xperf.exe -stop "NT Kernel Logger" -stop laglab"#
         );
     }

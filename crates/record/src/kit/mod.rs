@@ -19,6 +19,8 @@ pub struct Kit {
     pub machine: Machine,
     /// How much is recorded of it.
     pub variant: Variant,
+    /// Whether all of that or only what is needed.
+    pub detail: Detail,
     /// The NUMA node that the recorder runs on: one that is not what is investigated. Only where
     /// there is more than one.
     pub node: Option<u32>,
@@ -31,6 +33,29 @@ pub enum Variant {
     Workstation,
     /// Without the stacks of what happens most.
     LargeServer,
+}
+
+/// How much of what is of use is recorded. A profile has a form for each, as the documentation of WPR
+/// ("Detail Level", Microsoft Learn) recommends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// All of it.
+    Verbose,
+    /// What the theories cannot be judged without.
+    Light,
+}
+
+impl Detail {
+    /// Both, the one that WPR takes by itself first.
+    pub const ALL: [Detail; 2] = [Detail::Verbose, Detail::Light];
+
+    /// Its name in profiles.
+    pub fn name(self) -> &'static str {
+        match self {
+            Detail::Verbose => "Verbose",
+            Detail::Light => "Light",
+        }
+    }
 }
 
 /// A file of a kit.
@@ -54,6 +79,7 @@ impl Kit {
             investigation,
             machine,
             variant,
+            detail: Detail::Verbose,
             node: machine.nodes.checked_sub(1).filter(|node| *node > 0),
         }
     }
@@ -63,12 +89,31 @@ impl Kit {
         format!("laglab-{}", self.investigation.name())
     }
 
+    /// The same with that detail.
+    #[must_use]
+    pub fn with_detail(self, detail: Detail) -> Kit {
+        Kit { detail, ..self }
+    }
+
     /// What it records.
     pub fn capture(&self) -> Capture {
-        match self.variant {
-            Variant::Workstation => self.investigation.capture(),
-            Variant::LargeServer => self.investigation.capture_for_large_server(),
+        match (self.detail, self.variant) {
+            (Detail::Light, _) => self.investigation.light_capture(),
+            (Detail::Verbose, Variant::Workstation) => self.investigation.capture(),
+            (Detail::Verbose, Variant::LargeServer) => {
+                self.investigation.capture_for_large_server()
+            }
         }
+    }
+
+    /// What WPR is to start of the profile's file: `FILE!NAME`, and the detail where WPR would take
+    /// the other.
+    pub fn profile_of(&self, file: &str) -> String {
+        let detail = match self.detail {
+            Detail::Verbose => "",
+            Detail::Light => ".light",
+        };
+        format!("{file}!{}{detail}", self.name())
     }
 
     /// How fast the recording grows, roughly.
@@ -83,7 +128,8 @@ impl Kit {
         all.filter(|needs| capture.satisfies(needs)).collect()
     }
 
-    /// The profile for WPR: [classic](crate::wprp), one profile, to a file and in memory.
+    /// The profile for WPR: [classic](crate::wprp), one profile, verbose and light, to a file and in
+    /// memory.
     pub fn profile(&self) -> String {
         profile::write(self)
     }

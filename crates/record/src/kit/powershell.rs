@@ -3,6 +3,7 @@
 
 use super::Kit;
 use super::commands::SETTINGS;
+use super::readme::megabytes;
 
 /// The script, with `@NAME@` and such to be filled in.
 const TEMPLATE: &str = include_str!("record.ps1");
@@ -17,7 +18,8 @@ pub(super) fn write(kit: &Kit) -> String {
     TEMPLATE
         .replace("@QUESTION@", kit.investigation.question())
         .replace("@NAME@", &kit.name())
-        .replace("@PROFILE@", &kit.profile_file())
+        .replace("@PROFILE@", &kit.profile_of(&kit.profile_file()))
+        .replace("@RATE@", &megabytes(kit.cost().busy_bytes_per_second))
         .replace("@NODE@", &node)
         .replace("@PACKETS@", packets)
         .replace("@SETTINGS@", &settings.join("\n"))

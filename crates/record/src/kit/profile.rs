@@ -3,13 +3,14 @@
 
 use std::fmt::Write as _;
 
-use super::Kit;
+use super::{Detail, Kit};
 use crate::{Buffers, Provider};
 
 /// Writes the profile. In its order: collectors, providers, profiles, and how traces are merged.
 pub(super) fn write(kit: &Kit) -> String {
-    let capture = kit.capture();
-    let name = kit.name();
+    // What is light is a part of what is verbose, so that this has all collectors and providers.
+    let verbose = kit.with_detail(Detail::Verbose);
+    let capture = verbose.capture();
     let question = escaped(kit.investigation.question());
     let mut text = String::new();
     let out = &mut text;
@@ -23,7 +24,7 @@ pub(super) fn write(kit: &Kit) -> String {
     );
     line(out, 1, "<Profiles>");
     for (mode, in_memory) in MODES {
-        let (kernel, _) = kit.buffers(in_memory);
+        let (kernel, _) = verbose.buffers(in_memory);
         line(
             out,
             2,
@@ -40,7 +41,7 @@ pub(super) fn write(kit: &Kit) -> String {
         line(out, 2, "</SystemCollector>");
     }
     for (mode, in_memory) in MODES {
-        if let (_, Some(buffers)) = kit.buffers(in_memory) {
+        if let (_, Some(buffers)) = verbose.buffers(in_memory) {
             line(
                 out,
                 2,
@@ -50,12 +51,19 @@ pub(super) fn write(kit: &Kit) -> String {
             line(out, 2, "</EventCollector>");
         }
     }
-    line(out, 2, r#"<SystemProvider Id="SystemProvider">"#);
-    let keywords: Vec<&str> = capture.keywords().map(|keyword| keyword.wpr()).collect();
-    write_values(out, 3, "Keywords", "Keyword", &keywords);
-    let stacks: Vec<&str> = capture.stacks().map(|stack| stack.wpr()).collect();
-    write_values(out, 3, "Stacks", "Stack", &stacks);
-    line(out, 2, "</SystemProvider>");
+    for detail in Detail::ALL {
+        let capture = kit.with_detail(detail).capture();
+        line(
+            out,
+            2,
+            &format!(r#"<SystemProvider Id="SystemProvider.{}">"#, detail.name()),
+        );
+        let keywords: Vec<&str> = capture.keywords().map(|keyword| keyword.wpr()).collect();
+        write_values(out, 3, "Keywords", "Keyword", &keywords);
+        let stacks: Vec<&str> = capture.stacks().map(|stack| stack.wpr()).collect();
+        write_values(out, 3, "Stacks", "Stack", &stacks);
+        line(out, 2, "</SystemProvider>");
+    }
     for enabled in capture.providers() {
         let provider = enabled.provider;
         let start = format!(
@@ -72,38 +80,11 @@ pub(super) fn write(kit: &Kit) -> String {
         write_values(out, 3, "Keywords", "Keyword", &[&keywords]);
         line(out, 2, "</EventProvider>");
     }
-    for (mode, _) in MODES {
-        line(
-            out,
-            2,
-            &format!(
-                r#"<Profile Id="{name}.Verbose.{mode}" Name="{name}" Description="{question}" LoggingMode="{mode}" DetailLevel="Verbose">"#
-            ),
-        );
-        line(out, 3, "<Collectors>");
-        line(
-            out,
-            4,
-            &format!(r#"<SystemCollectorId Value="SystemCollector.{mode}">"#),
-        );
-        line(out, 5, r#"<SystemProviderId Value="SystemProvider"/>"#);
-        line(out, 4, "</SystemCollectorId>");
-        if !capture.providers().is_empty() {
-            line(
-                out,
-                4,
-                &format!(r#"<EventCollectorId Value="EventCollector.{mode}">"#),
-            );
-            line(out, 5, "<EventProviders>");
-            for enabled in capture.providers() {
-                let id = id(enabled.provider);
-                line(out, 6, &format!(r#"<EventProviderId Value="{id}"/>"#));
-            }
-            line(out, 5, "</EventProviders>");
-            line(out, 4, "</EventCollectorId>");
+    for detail in Detail::ALL {
+        let of_detail = kit.with_detail(detail);
+        for (mode, _) in MODES {
+            write_profile(out, &of_detail, mode, &question);
         }
-        line(out, 3, "</Collectors>");
-        line(out, 2, "</Profile>");
     }
     line(out, 1, "</Profiles>");
     line(out, 1, "<TraceMergeProperties>");
@@ -126,6 +107,47 @@ pub(super) fn write(kit: &Kit) -> String {
     line(out, 1, "</TraceMergeProperties>");
     line(out, 0, "</WindowsPerformanceRecorder>");
     text
+}
+
+/// One form of the profile, of what the others before it define.
+fn write_profile(out: &mut String, kit: &Kit, mode: &str, question: &str) {
+    let (name, detail) = (kit.name(), kit.detail.name());
+    line(
+        out,
+        2,
+        &format!(
+            r#"<Profile Id="{name}.{detail}.{mode}" Name="{name}" Description="{question}" LoggingMode="{mode}" DetailLevel="{detail}">"#
+        ),
+    );
+    line(out, 3, "<Collectors>");
+    line(
+        out,
+        4,
+        &format!(r#"<SystemCollectorId Value="SystemCollector.{mode}">"#),
+    );
+    line(
+        out,
+        5,
+        &format!(r#"<SystemProviderId Value="SystemProvider.{detail}"/>"#),
+    );
+    line(out, 4, "</SystemCollectorId>");
+    let capture = kit.capture();
+    if !capture.providers().is_empty() {
+        line(
+            out,
+            4,
+            &format!(r#"<EventCollectorId Value="EventCollector.{mode}">"#),
+        );
+        line(out, 5, "<EventProviders>");
+        for enabled in capture.providers() {
+            let id = id(enabled.provider);
+            line(out, 6, &format!(r#"<EventProviderId Value="{id}"/>"#));
+        }
+        line(out, 5, "</EventProviders>");
+        line(out, 4, "</EventCollectorId>");
+    }
+    line(out, 3, "</Collectors>");
+    line(out, 2, "</Profile>");
 }
 
 /// Logging modes, and whether they keep the trace in memory.

@@ -14,8 +14,8 @@ use super::vocabulary::{
 /// Checks all of them.
 pub(super) fn check(remarks: &mut Remarks<'_, '_>, document: &Document<'_, '_>) {
     if document.root.attribute("Author").is_none() {
-        let what = "without the attribute `Author` only newer WPR reads it";
-        remarks.on(document.root, Gravity::Newer, what);
+        let what = "the documentation wants the attribute `Author`, though the schema does not";
+        remarks.on(document.root, Gravity::Advice, what);
     }
     ids_are_unique(remarks, document);
     references_resolve(remarks, document);
@@ -28,6 +28,11 @@ pub(super) fn check(remarks: &mut Remarks<'_, '_>, document: &Document<'_, '_>) 
         }
     }
     providers_are_named(remarks, document);
+    for provider in ["EventProvider", "EventProviderId"] {
+        for provider in document.all(provider) {
+            masks_are_there_once(remarks, provider);
+        }
+    }
     profiles_come_in_pairs(remarks, document);
     merging_keeps_identities(remarks, document);
 }
@@ -254,6 +259,17 @@ fn providers_are_named(remarks: &mut Remarks<'_, '_>, document: &Document<'_, '_
             let what = "if this provider cannot be started, nothing is recorded at all: is it that \
                         important?";
             remarks.on_attribute(node, "Strict", Gravity::Advice, what);
+        }
+    }
+}
+
+fn masks_are_there_once(remarks: &mut Remarks<'_, '_>, provider: Node<'_, '_>) {
+    for list in ["Keywords", "CaptureStateOnStart", "CaptureStateOnSave"] {
+        for list in children(provider, list) {
+            let mut seen = HashSet::new();
+            for node in children(list, "Keyword") {
+                is_new(remarks, node, "keyword", &mut seen);
+            }
         }
     }
 }

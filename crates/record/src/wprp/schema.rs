@@ -167,7 +167,7 @@ static ROOT: Element = with(
     "WindowsPerformanceRecorder",
     &[
         required("Version", Decimal),
-        // The schema wants it, but newer WPR does without: see `rules`.
+        // The documentation wants it: see `rules`.
         optional("Author", Any),
         optional("Team", Any),
         optional("Copyright", Any),

@@ -25,10 +25,14 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         RecorderError::NotWindows => Failure::Input(error.to_string()),
         RecorderError::Refused(_) => Failure::Negative(error.to_string()),
     })?;
-    say(match args.keys {
-        true => "logging which keys are pressed, and which window is in front, until Ctrl-C",
-        false => "logging when keys are pressed, not which, until Ctrl-C",
-    });
+    let what = match args.keys {
+        true => "logging which keys are pressed, and which window is in front",
+        false => "logging when keys are pressed, not which",
+    };
+    let for_how_long = args
+        .seconds
+        .map_or(String::new(), |seconds| format!("for {seconds} s, or "));
+    say(&format!("{what}, {for_how_long}until Ctrl-C"));
     let end = args
         .seconds
         .map(|seconds| std::time::Instant::now() + Duration::from_secs(seconds.into()));

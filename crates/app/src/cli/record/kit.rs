@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use record::{Cost, Investigation, Kit, Machine, Needs, Variant, needs};
+use record::{Cost, Detail, Investigation, Kit, Machine, Needs, Variant, needs};
 use serde::Serialize;
 
 use super::run::{self, Recording};
@@ -22,6 +22,9 @@ pub(super) struct KitOptions {
         required_unless_present = "list"
     )]
     investigation: Option<Investigation>,
+    /// How much is recorded: verbose, or light, which is what the question cannot be answered without
+    #[arg(long, value_name = "LEVEL", default_value = "verbose", value_parser = detail)]
+    detail: Detail,
     /// The folder to write the kit into [default: laglab-INVESTIGATION]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -61,6 +64,12 @@ fn investigation(name: &str) -> Result<Investigation, String> {
     })
 }
 
+fn detail(name: &str) -> Result<Detail, String> {
+    let mut all = Detail::ALL.into_iter();
+    let found = all.find(|detail| detail.name().eq_ignore_ascii_case(name));
+    found.ok_or_else(|| "expected verbose or light".to_owned())
+}
+
 pub(super) fn run(args: &KitOptions, json: bool) -> Result<(), Failure> {
     let Some(investigation) = args.investigation.filter(|_| !args.list) else {
         return Ok(list(json)?);
@@ -98,7 +107,7 @@ fn kit(args: &KitOptions, investigation: Investigation) -> Result<(Kit, bool), F
     machine.memory_bytes = args.memory.map_or(machine.memory_bytes, |gib| gib << 30);
     machine.cpus = args.cpus.unwrap_or(machine.cpus);
     machine.nodes = args.nodes.unwrap_or(machine.nodes);
-    let mut kit = Kit::new(investigation, machine);
+    let mut kit = Kit::new(investigation, machine).with_detail(args.detail);
     if args.large_server {
         kit.variant = Variant::LargeServer;
     }
@@ -117,8 +126,12 @@ fn kit(args: &KitOptions, investigation: Investigation) -> Result<(Kit, bool), F
 
 fn write_files(kit: &Kit, folder: &Path) -> Result<Vec<String>, Failure> {
     fs::create_dir_all(folder).map_err(|error| Failure::input(folder, error))?;
+    let files = kit.files();
+    for file in &files {
+        keep_others(&folder.join(&file.name))?;
+    }
     let mut names = Vec::new();
-    for file in kit.files() {
+    for file in files {
         let path = folder.join(&file.name);
         let new = NewFile::create(&path)?;
         let written = new.file().write_all(file.text.as_bytes());
@@ -127,6 +140,27 @@ fn write_files(kit: &Kit, folder: &Path) -> Result<Vec<String>, Failure> {
         names.push(file.name);
     }
     Ok(names)
+}
+
+/// Refuses to replace a file that is not of a kit: whoever writes one into a folder of their own would
+/// lose its README.
+fn keep_others(path: &Path) -> Result<(), Failure> {
+    /// What the files of kits say.
+    const MADE_BY: [&str; 3] = ["Made by laglab", "A kit of laglab", "Author=\"laglab\""];
+    let is_of_kit = match fs::read(path) {
+        Ok(there) => {
+            let there = String::from_utf8_lossy(&there);
+            MADE_BY.iter().any(|made_by| there.contains(made_by))
+        }
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    };
+    match is_of_kit {
+        true => Ok(()),
+        false => Err(Failure::input(
+            path,
+            "is there and not of a kit; -o gives the kit a folder of its own",
+        )),
+    }
 }
 
 /// A kit, for programs.
@@ -143,6 +177,7 @@ struct Report {
 struct Contents {
     investigation: &'static str,
     question: &'static str,
+    detail: String,
     kernel_keywords: Vec<&'static str>,
     stacks: Vec<&'static str>,
     providers: Vec<&'static str>,
@@ -150,6 +185,7 @@ struct Contents {
     not_recorded: Vec<&'static str>,
     quiet_bytes_per_second: u64,
     busy_bytes_per_second: u64,
+    busy_events_per_second: u64,
 }
 
 impl Contents {
@@ -161,11 +197,13 @@ impl Contents {
         let Cost {
             quiet_bytes_per_second,
             busy_bytes_per_second,
+            busy_events_per_second,
         } = kit.cost();
         let enabled = capture.providers().iter();
         Contents {
             investigation: kit.investigation.name(),
             question: kit.investigation.question(),
+            detail: kit.detail.name().to_lowercase(),
             kernel_keywords: capture.keywords().map(|keyword| keyword.wpr()).collect(),
             stacks: capture.stacks().map(|stack| stack.wpr()).collect(),
             providers: enabled.map(|enabled| enabled.provider.name()).collect(),
@@ -173,6 +211,7 @@ impl Contents {
             not_recorded: open.iter().map(|needs| needs.theory).collect(),
             quiet_bytes_per_second,
             busy_bytes_per_second,
+            busy_events_per_second,
         }
     }
 }
@@ -212,6 +251,7 @@ fn say(kit: &Kit, report: &Report, is_assumed: bool) -> io::Result<()> {
                 machine.memory_bytes >> 30
             ),
         ),
+        ("detail", contents.detail.clone()),
         ("keywords", contents.kernel_keywords.join(", ")),
         ("stacks", or_none(&contents.stacks)),
         ("providers", or_none(&contents.providers)),

@@ -104,13 +104,14 @@ impl Recording {
         wpr.push(step("end without saving", commands::cancel()));
         wpr.push(step("record the next boot", start(Mode::Boot)));
         wpr.push(step("after it", commands::stop(Mode::Boot, &trace, "")));
+        wpr.push(step("end that without saving", commands::cancel_boot()));
         let of_xperf = |what, commands: Vec<record::Command>| {
             commands.into_iter().map(move |command| step(what, command))
         };
         let mut xperf: Vec<Step> =
             of_xperf("start", commands::xperf_start(kit, mode, &temporary)).collect();
         let saved = commands::xperf_save(kit, mode, &temporary, &trace);
-        xperf.extend(of_xperf("save", saved));
+        xperf.extend(of_xperf("save", saved.to_vec()));
         Commands { wpr, xperf }
     }
 
@@ -121,12 +122,14 @@ impl Recording {
         fs::create_dir_all(&temporary).map_err(|error| Failure::input(&temporary, error))?;
         let trace = next_trace(kit, folder);
         let packets = temporary.join("packets.etl");
-        if kit.has_packets() {
-            self.start_packets(&packets);
-        }
+        let has_packets = kit.has_packets() && start_packets(&packets);
         let profile = folder.join(kit.profile_file()).display().to_string();
         let temporary = temporary.display().to_string();
-        wpr(&commands::start(kit, &profile, mode, Some(&temporary)))?;
+        let started = wpr(&commands::start(kit, &profile, mode, Some(&temporary)));
+        if started.is_err() && has_packets {
+            let _ = run(&commands::stop_packets());
+        }
+        started?;
         self.wait();
         // Whatever ended the waiting, what is recorded is kept.
         let stopped = wpr(&commands::stop(
@@ -134,7 +137,7 @@ impl Recording {
             &trace.display().to_string(),
             &self.note,
         ));
-        if kit.has_packets() {
+        if has_packets {
             stop_packets(&packets, &trace);
         }
         stopped?;
@@ -173,19 +176,23 @@ impl Recording {
             std::thread::sleep(STEP);
         }
     }
+}
 
-    /// Binds the filter that packets need; without it the rest is recorded all the same.
-    fn start_packets(&self, file: &Path) {
-        let command = commands::start_packets(&file.display().to_string());
-        if !started(&command).is_ok_and(|is_fine| is_fine) {
-            say("netsh does not capture packets, so there will be none in the recording");
-        }
+/// Binds the filter that packets need, and says whether it does; without it the rest is recorded all
+/// the same.
+fn start_packets(file: &Path) -> bool {
+    let command = commands::start_packets(&file.display().to_string());
+    let is_started = run(&command).is_ok_and(|is_fine| is_fine);
+    if !is_started {
+        say("netsh does not capture packets, so there will be none in the recording");
     }
+    is_started
 }
 
 fn stop_packets(packets: &Path, trace: &Path) {
-    let is_stopped = started(&commands::stop_packets()).is_ok_and(|is_fine| is_fine);
-    let kept = trace.with_extension("packets.etl");
+    let is_stopped = run(&commands::stop_packets()).is_ok_and(|is_fine| is_fine);
+    let name = trace.file_stem().unwrap_or_default().to_string_lossy();
+    let kept = trace.with_file_name(format!("{name}-packets.etl"));
     if is_stopped && packets.is_file() && fs::rename(packets, &kept).is_err() {
         say(&format!("the packets stay in {}", packets.display()));
     }
@@ -220,22 +227,29 @@ fn next_trace(kit: &Kit, folder: &Path) -> PathBuf {
         .map_or_else(|| of_number(u32::MAX), of_number)
 }
 
-/// Runs a command with what it prints going to stderr; whether it ended well.
-fn started(command: &record::Command) -> io::Result<bool> {
-    let status = Command::new(command.program)
+/// Runs a command, with high priority, and what it prints going to stderr; whether it ended well.
+fn run(command: &record::Command) -> io::Result<bool> {
+    let mut started = Command::new(command.program);
+    started
         .args(&command.arguments)
         .stdin(Stdio::null())
-        .stdout(io::stderr())
-        .status()?;
-    Ok(status.success())
+        .stdout(io::stderr());
+    #[cfg(windows)]
+    {
+        use std::os::windows::process::CommandExt;
+        /// So that it gets a CPU while the machine is flooded.
+        const HIGH_PRIORITY_CLASS: u32 = 0x80;
+        started.creation_flags(HIGH_PRIORITY_CLASS);
+    }
+    Ok(started.status()?.success())
 }
 
 fn wpr(command: &record::Command) -> Result<(), Failure> {
-    match started(command) {
+    match run(command) {
         Ok(true) => Ok(()),
         Ok(false) => Err(Failure::Negative(format!(
             "`{command}` failed; its own words are above. Is this prompt elevated, and does no other \
-             recording run? `wpr -cancel` ends one"
+             recording run? `logman query -ets` lists them, `wpr -cancel` ends one of WPR"
         ))),
         Err(error) if error.kind() == ErrorKind::NotFound => Err(Failure::Input(
             "wpr.exe is not here: it is part of Windows 10 and later. On other machines --dry-run \
