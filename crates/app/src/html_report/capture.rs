@@ -17,7 +17,8 @@ pub(super) fn capture(explained: &Explained) -> Markup {
                 @for line in &damage { li { (Printable(line)) } }
             }
         }
-        (sessions(info))
+        // No session logged what files without events hold.
+        @if explained.instead.is_none() { (sessions(info)) }
         @if !info.missing.is_empty() {
             h3 { "What this trace cannot answer" }
             dl.unanswered {

@@ -113,11 +113,15 @@ pub(crate) fn page(
     Ok(page.into_string())
 }
 
-/// What was recorded, and the way to the sections.
-fn header(explained: &Explained, title: &str) -> Markup {
+/// What was recorded: of files without events no more than from when on.
+fn facts(explained: &Explained) -> Vec<(&'static str, String)> {
     let info = &explained.info;
+    let start = info.trace.start.as_deref();
+    let from = start.map(|start| ("from", to_the_second(start)));
+    if explained.instead.is_some() {
+        return from.into_iter().collect();
+    }
     let system = &info.system;
-    let is_simulated = info.is_simulated();
     let maker = [&system.manufacturer, &system.model];
     let maker: Vec<&str> = maker.into_iter().flatten().map(String::as_str).collect();
     let cpus = match &system.cpu {
@@ -129,19 +133,19 @@ fn header(explained: &Explained, title: &str) -> Markup {
     if !maker.is_empty() {
         facts.push(("model", maker.join(" ")));
     }
-    facts.extend(
-        info.trace
-            .recorded_ns()
-            .map(|ns| ("recorded", duration(ns))),
-    );
-    facts.extend(
-        info.trace
-            .start
-            .as_deref()
-            .map(|start| ("from", to_the_second(start))),
-    );
+    let lasted = info.trace.recorded_ns();
+    facts.extend(lasted.map(|ns| ("recorded", duration(ns))));
+    facts.extend(from);
     facts.push(("events", grouped(info.trace.events)));
     facts.push(("size", size(info.trace.size_bytes)));
+    facts
+}
+
+/// What was recorded, and the way to the sections.
+fn header(explained: &Explained, title: &str) -> Markup {
+    let info = &explained.info;
+    let is_simulated = info.is_simulated();
+    let facts = facts(explained);
     html! {
         header {
             div.bar {
@@ -157,6 +161,7 @@ fn header(explained: &Explained, title: &str) -> Markup {
                     div { dt { (name) } dd { (Printable(fact)) } }
                 }
             }
+            @if let Some(instead) = &explained.instead { p.note { (instead) "." } }
             @if is_simulated {
                 p.note { "A model of Windows made this trace. No machine was recorded." }
             }

@@ -189,12 +189,13 @@ impl ServedTrace {
             .sessions
             .iter()
             .filter_map(|session| session.duration_ns);
-        let range = match complete {
-            true => extent.first_event_ns.zip(extent.last_event_ns),
-            false => None,
-        };
-        let range = range.or_else(|| Some((0, lasted.max()?)));
+        // What stands in the stead of a trace has a log of nothing but a header.
         let only = self.tables.store.holds_only();
+        let is_read = complete && only.is_none();
+        let range = match is_read {
+            true => extent.first_event_ns.zip(extent.last_event_ns),
+            false => lasted.max().map(|ns| (0, ns)),
+        };
         Ok(TraceFacts {
             id,
             name: self.name.clone(),
@@ -203,11 +204,11 @@ impl ServedTrace {
             windows: only.is_none().then(|| system.windows()),
             machine: machine.or((!model.is_empty()).then(|| model.join(" "))),
             cpu: system.cpu.clone(),
-            cpus: info.cpus.stated,
+            cpus: info.cpus.stated.filter(|_| only.is_none()),
             start_utc: extent.start.clone(),
             duration_ns: range.map(|(first, last)| last.saturating_sub(first)),
             range: range.map(|(first, last)| [first, last]),
-            events: complete.then_some(extent.events),
+            events: is_read.then_some(extent.events),
             size_bytes: only.is_none().then_some(extent.size_bytes),
             warnings,
             complete,

@@ -5,7 +5,6 @@
 )]
 
 use std::fs::File;
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
@@ -26,22 +25,6 @@ pub(crate) struct Explored {
     pub(crate) names: Identities,
 }
 
-/// The trace of a scenario that ships, with settings over it.
-fn simulated(name: &str, settings: &[&str]) -> (TempDir, PathBuf) {
-    let text = sim::shipped::text(name).expect("a scenario that ships");
-    let named = |name: &str| sim::shipped::text(name).map(str::to_owned);
-    let settings: Vec<Override> = settings
-        .iter()
-        .map(|setting| Override::parse(setting).expect("a setting"))
-        .collect();
-    let scenario = Scenario::read(name, text, &named, &settings).expect("a scenario");
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("simulated.etl");
-    let file = File::create(&path).expect("a file");
-    sim::simulate(&scenario, Some(7), file, |_| true).expect("it runs");
-    (folder, path)
-}
-
 /// Names functions by the 4 KiB page that they are in.
 struct Pages;
 
@@ -59,24 +42,17 @@ pub(crate) fn function(image_row: u32, address: u64) -> String {
 impl Explored {
     /// Simulates a scenario that ships, with settings over it.
     pub(crate) fn new(name: &str, settings: &[&str], memory_bytes: usize) -> Explored {
-        Explored::of(simulated(name, settings), memory_bytes)
-    }
-
-    /// The same without every fifth of its buffers, so that switches are missing on all CPUs.
-    pub(crate) fn damaged(name: &str, settings: &[&str]) -> Explored {
-        let (folder, path) = simulated(name, settings);
-        let mut bytes = std::fs::read(&path).expect("the trace");
-        let trace = etl::open(std::slice::from_ref(&path)).expect("a trace");
-        for buffer in trace.buffers().iter().skip(2).step_by(5) {
-            let from = buffer.offset as usize;
-            bytes[from..from + buffer.stored_size as usize].fill(0);
-        }
-        drop(trace);
-        std::fs::write(&path, bytes).expect("a file");
-        Explored::of((folder, path), Explorer::MEMORY_BYTES)
-    }
-
-    fn of((folder, path): (TempDir, PathBuf), memory_bytes: usize) -> Explored {
+        let text = sim::shipped::text(name).expect("a scenario that ships");
+        let named = |name: &str| sim::shipped::text(name).map(str::to_owned);
+        let settings: Vec<Override> = settings
+            .iter()
+            .map(|setting| Override::parse(setting).expect("a setting"))
+            .collect();
+        let scenario = Scenario::read(name, text, &named, &settings).expect("a scenario");
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("simulated.etl");
+        let file = File::create(&path).expect("a file");
+        sim::simulate(&scenario, Some(7), file, |_| true).expect("it runs");
         let store = Arc::new(Store::open(&[path], Cache::Off).expect("a trace"));
         let names = Identities::read(&store, Options::default()).expect("names");
         Explored {

@@ -18,6 +18,8 @@ pub(super) struct Axes {
     pub(super) from: i64,
     pub(super) to: i64,
     pub(super) height: f64,
+    /// Whether there is a line at each value on the left.
+    pub(super) ruled: bool,
 }
 
 /// A place of an axis, and what is written there.
@@ -60,7 +62,7 @@ impl Axes {
         html! {
             svg viewBox={ "0 0 " (WIDTH) " " (units(base + BOTTOM)) } role="img" aria-label=(shows) {
                 @for (y, text) in left {
-                    path.grid d={ "M" (LEFT) "," (units(*y)) "H" (WIDTH - RIGHT) } {}
+                    @if self.ruled { path.grid d={ "M" (LEFT) "," (units(*y)) "H" (WIDTH - RIGHT) } {} }
                     text.left x=(LEFT - 6.0) y=(units(y + 3.5)) { (text) }
                 }
                 (inside)
@@ -131,6 +133,7 @@ mod tests {
             from: 100,
             to: 200,
             height: 50.0,
+            ruled: true,
         };
         assert_eq!(axes.x(0), LEFT);
         assert_eq!(axes.x(150), (LEFT + WIDTH - RIGHT) / 2.0);

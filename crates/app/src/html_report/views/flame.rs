@@ -184,9 +184,12 @@ fn place_of(name: &str) -> usize {
 
 /// A frame in at most so many letters: whole, without its module, or cut; nothing in too few.
 fn fitting(frame: &str, most: usize) -> Option<String> {
-    let function = frame
-        .split_once('!')
-        .map_or(frame, |(_, function)| function);
+    let function = match frame.split_once('!') {
+        // A function without a name is told by its module.
+        Some((module, "?")) => module,
+        Some((_, function)) => function,
+        None => frame,
+    };
     let fits = |text: &str| text.chars().count() <= most;
     if fits(frame) {
         return Some(frame.to_owned());
@@ -252,6 +255,7 @@ mod tests {
         assert_eq!(fitting("m!Function", 8).as_deref(), Some("Function"));
         assert_eq!(fitting("m!Function", 5).as_deref(), Some("Func…"));
         assert_eq!(fitting("m!Function", 3), None);
+        assert_eq!(fitting("module.dll!?", 10).as_deref(), Some("module.dll"));
         assert_eq!((module("n+0x12"), module("m!A")), ("n", "m"));
     }
 }

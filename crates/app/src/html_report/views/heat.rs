@@ -20,6 +20,7 @@ pub(super) fn picture(heat: &HeatAnswer, table: &str) -> Markup {
         from: heat.start_ns,
         to: heat.end_ns,
         height: HEIGHT,
+        ruled: true,
     };
     let most = heat.counts.iter().flatten().copied().max().unwrap_or(0);
     let high = HEIGHT / classes.max(1) as f64;

@@ -15,6 +15,7 @@ pub(super) fn picture(histogram: &HistogramAnswer, table: &str) -> Markup {
         from: 0,
         to: classes.max(1) as i64,
         height: HEIGHT,
+        ruled: true,
     };
     let sums: Vec<u64> = (0..classes)
         .map(|class| {

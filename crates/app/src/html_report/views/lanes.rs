@@ -28,6 +28,7 @@ pub(super) fn picture(lanes: &LanesAnswer) -> Markup {
         from: lanes.start_ns,
         to: lanes.end_ns,
         height: pitch * shown.max(1) as f64,
+        ruled: false,
     };
     let coloured = coloured(cpus);
     let fill = |process: Id| match process {

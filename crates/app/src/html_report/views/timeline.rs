@@ -50,6 +50,7 @@ pub(super) fn picture(timeline: &TimelineAnswer, panel: &Panel) -> Markup {
         from: timeline.start_ns,
         to: timeline.end_ns,
         height: HEIGHT,
+        ruled: true,
     };
     let told = |value: f64| match timeline.spread {
         // How many stretches of time there were at once.
