@@ -54,6 +54,19 @@
     return fits < 3 ? "" : `${text.slice(0, fits).trimEnd()}…`;
   };
 
+  /** The text in lines, at most so many; the last is cut if more would be needed. */
+  const wrapped = (ctx, text, width, most) => {
+    const lines = [""];
+    for (const word of text.split(" ")) {
+      const last = lines.length - 1;
+      const longer = lines[last] && `${lines[last]} ${word}`;
+      if (!longer) lines[last] = word;
+      else if (lines.length === most || ctx.measureText(longer).width <= width) lines[last] = longer;
+      else lines.push(word);
+    }
+    return lines.map((line) => fitted(ctx, line, width));
+  };
+
   // Numbers.
   const percent = (share, digits = 1) => `${(share / 1e4).toFixed(digits)} %`;
   const grouped = (count) => count.toLocaleString("en-US");
@@ -140,6 +153,9 @@
     for (const other of charts) other.tell(null);
   };
 
+  /** What is left and right of a chart, in pixels. */
+  const [AXIS, PADDING] = [58, 18];
+
   /**
    * A chart. `values` are its series, each with one value for each edge; `tell(bucket, y)` sets the
    * figures of the key, of a bucket or, if there is none, of the time that is shown; `y` is the
@@ -160,7 +176,7 @@
       width: holder.clientWidth,
       height,
       legend: { show: false },
-      padding: [6, 18, 0, 0],
+      padding: [6, PADDING, 0, 0],
       cursor: {
         y: false,
         points: { show: false },
@@ -173,7 +189,7 @@
           stroke: ink, font, grid, ticks: { ...grid, size: 4 }, size: 26, space: 70,
           values: (_, times) => times.map((time) => seconds(time, times[1] - times[0] || 1)),
         },
-        { stroke: ink, font, grid, ticks: { ...grid, size: 4 }, size: 58, ...axis },
+        { stroke: ink, font, grid, ticks: { ...grid, size: 4 }, size: AXIS, ...axis },
       ],
       series: [{}, ...series],
       hooks: {
@@ -421,10 +437,14 @@
       named.set(track.names[name], { ...known, ns: known.ns + to - from });
     }
     for (const [name, { fill, ns }] of named) lines.item(name, fill)(`${(ns / 1e9).toFixed(3)} s`);
-    const size = 34;
+    const font = "system-ui, sans-serif";
+    const ruler = document.createElement("canvas").getContext("2d");
+    ruler.font = `11px ${font}`;
+    const texts = tracks.map(({ name }) => wrapped(ruler, name, holder.clientWidth - AXIS - PADDING - 4, 4));
+    const above = 13 * Math.max(...texts.map(({ length }) => length)) + 1;
     return rows(holder, {
       count: tracks.length,
-      height: tracks.length * size + 34,
+      height: tracks.length * (above + 20) + 34,
       down: true,
       axis: { values: () => [] },
       draw(plot, ctx, bbox) {
@@ -432,13 +452,15 @@
         const row = bbox.height / tracks.length;
         ctx.textBaseline = "middle";
         ctx.textAlign = "left";
-        ctx.font = `${11 * dots}px system-ui, sans-serif`;
+        ctx.font = `${11 * dots}px ${font}`;
         const ink = colour("ink");
         tracks.forEach((track, place) => {
           const top = bbox.top + place * row;
-          const [bar, deep] = [top + 14 * dots, row - 17 * dots];
+          const [bar, deep] = [top + above * dots, row - (above + 3) * dots];
           ctx.fillStyle = ink;
-          ctx.fillText(fitted(ctx, track.name, bbox.width - 4), bbox.left + 2, top + 7 * dots);
+          // The last line is right above its bar.
+          texts[place].toReversed().forEach((text, line) =>
+            ctx.fillText(text, bbox.left + 2, bar - (7 + 13 * line) * dots));
           ctx.fillStyle = colour("idle");
           ctx.fillRect(bbox.left, bar, bbox.width, deep);
           for (const [name, from, to] of track.bands) {
@@ -501,8 +523,10 @@
 
   const markers = (holder, key) => bands(holder, key, data.markers.map((marker) => {
     const sentence = document.querySelector(`#finding-${marker.number} .sentence`)?.textContent ?? "";
+    // What was found and when it was comes first in a sentence; why and how much can be read above.
+    const [what] = sentence.split(/[.:;](?: |$)/);
     return {
-      name: `${marker.number}  ${sentence}`,
+      name: `${marker.number}  ${what}`,
       names: [""],
       bands: [[0, marker.from_ns, marker.to_ns]],
       ticks: [],
