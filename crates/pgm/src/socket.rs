@@ -4,6 +4,8 @@ mod buffers;
 mod datagrams;
 mod error;
 mod interface;
+#[cfg(target_os = "linux")]
+mod join_source;
 mod link;
 mod raw;
 mod udp;
@@ -41,10 +43,13 @@ pub struct SocketConfig {
     pub hops: u32,
     /// Whether other sockets of this machine hear what this one sends.
     pub loopback: bool,
-    /// Only these sources are heard (source-specific multicast); if there are none, all are.
+    /// Only these sources are heard (source-specific multicast); if there are none, all are. The
+    /// network is told so, over IPv6 on Linux only; elsewhere the others' packets come and are dropped.
     pub only: Vec<IpAddr>,
     /// How many bytes the system is asked to buffer for each direction; see [`Socket::buffers`].
     pub buffer: usize,
+    /// Whether the system may hand over packets of a group joined, as many as it can in one call.
+    pub joined: bool,
 }
 
 /// How packets are packed.
@@ -75,6 +80,7 @@ impl SocketConfig {
             loopback: false,
             only: Vec::new(),
             buffer: 8 << 20,
+            joined: true,
         }
     }
 

@@ -102,6 +102,10 @@ impl Pair {
 
     /// One of our members, which is this very program.
     fn ours(&self, end: usize, role: &str, encapsulation: &str) -> Running {
+        Running::start(self.our_command(end, role, encapsulation))
+    }
+
+    fn our_command(&self, end: usize, role: &str, encapsulation: &str) -> Command {
         let mut command = self.command(end, &env::current_exe().unwrap());
         command.args(["--exact", "member", "--nocapture"]).envs([
             ("PGM_ROLE", role),
@@ -109,7 +113,7 @@ impl Pair {
             ("PGM_GROUP", self.group),
             ("PGM_ENCAPSULATION", encapsulation),
         ]);
-        Running::start(command)
+        command
     }
 
     /// One of OpenPGM's.
@@ -218,6 +222,9 @@ fn member() {
         variable("PGM_GROUP").parse().unwrap(),
     );
     let encapsulation = variable("PGM_ENCAPSULATION");
+    if let Ok(only) = env::var("PGM_ONLY") {
+        config.only = vec![only.parse().unwrap()];
+    }
     config.encapsulation = match &encapsulation[..] {
         "raw" => Encapsulation::Raw,
         "two" => Encapsulation::Udp {
@@ -363,6 +370,34 @@ fn ours_over_ip() {
 fn ours_over_ipv6() {
     all_arrives("s", V6, "two", 100, false);
     all_arrives("t", V6, "raw", 100, false);
+}
+
+/// The kernel lists which sources a group was joined for, addresses as 32 digits.
+#[test]
+fn of_one_source_over_ipv6() {
+    let Some(pair) = Pair::new("x", V6) else {
+        return;
+    };
+    let digits = |address: &str| {
+        let address: std::net::Ipv6Addr = address.parse().unwrap();
+        format!("{:032x}", u128::from(address))
+    };
+    for encapsulation in ["two", "raw"] {
+        let mut command = pair.our_command(1, "receive", encapsulation);
+        command.env("PGM_ONLY", pair.addresses[0]);
+        let mut receiver = Running::start(command);
+        receiver.wait_for("ready");
+        let filters = pair
+            .command(1, Path::new("cat"))
+            .arg("/proc/net/mcfilter6")
+            .output();
+        let filters = String::from_utf8(filters.unwrap().stdout).unwrap();
+        let joined = [digits(pair.group), digits(pair.addresses[0])].join(" ");
+        assert!(filters.contains(&joined), "{joined} is not in\n{filters}");
+        let mut source = pair.ours(0, "send", encapsulation);
+        source.wait_for("ready");
+        receiver.wait_for("complete");
+    }
 }
 
 #[test]

@@ -41,8 +41,9 @@ impl Datagrams {
     /// How much room [`Datagrams::receive`] needs: for the longest datagram, or as many shorter ones.
     pub(super) const ROOM: usize = 1 << 16;
 
-    pub(super) fn new(socket: UdpSocket) -> io::Result<Datagrams> {
-        let calls = system::Calls::of(&socket)?;
+    /// With `joined` what comes may come several in one call.
+    pub(super) fn new(socket: UdpSocket, joined: bool) -> io::Result<Datagrams> {
+        let calls = system::Calls::of(&socket, joined)?;
         Ok(Datagrams {
             socket,
             peer: None,
@@ -56,7 +57,7 @@ impl Datagrams {
         let is_connected = system::Calls::CAN_CONNECT && socket.connect(peer).is_ok();
         Ok(Datagrams {
             peer: (!is_connected).then_some(peer),
-            ..Datagrams::new(socket)?
+            ..Datagrams::new(socket, true)?
         })
     }
 

@@ -15,7 +15,7 @@ use crate::{Destination, Receiver, Source, wire::Dialect};
 /// What packets go through.
 #[derive(Debug)]
 pub(super) enum Link {
-    Udp(Udp),
+    Udp(Box<Udp>),
     Raw(Raw),
 }
 
@@ -47,9 +47,12 @@ impl Link {
         ends: Ends,
     ) -> Result<Link, SocketError> {
         Ok(match config.encapsulation {
-            Encapsulation::Udp { unicast, multicast } => {
-                Link::Udp(Udp::open(config, address, (unicast, multicast), ends)?)
-            }
+            Encapsulation::Udp { unicast, multicast } => Link::Udp(Box::new(Udp::open(
+                config,
+                address,
+                (unicast, multicast),
+                ends,
+            )?)),
             Encapsulation::Raw => Link::Raw(Raw::open(config, address)?),
         })
     }

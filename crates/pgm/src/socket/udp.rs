@@ -3,7 +3,7 @@
 
 use std::{
     io::{self, ErrorKind},
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket},
     time::Duration,
 };
 
@@ -45,6 +45,7 @@ impl Udp {
         ends: Ends,
     ) -> Result<Udp, SocketError> {
         let interface = config.interface.index();
+        let doing = || "prepare a UDP socket".to_owned();
         // Bound to the group, a socket hears no other; Windows binds to own addresses only.
         let bound = match config.group {
             _ if cfg!(unix) => config.group,
@@ -55,7 +56,7 @@ impl Udp {
             true => {
                 let group = open(bound, multicast, config)?;
                 join(&group, config, address)?;
-                Some(datagrams(group, None)?)
+                Some(Datagrams::new(group, config.joined).doing(doing)?)
             }
             false => None,
         };
@@ -67,13 +68,13 @@ impl Udp {
                 // Before it is connected, since that settles the way.
                 send_through(&socket, config, address)?;
                 let peer = endpoint(config.group, multicast, interface);
-                Some(datagrams(socket, Some(peer))?)
+                Some(Datagrams::towards(socket, peer).doing(doing)?)
             }
             false => None,
         };
         Ok(Udp {
             group,
-            own: datagrams(own, None)?,
+            own: Datagrams::new(own, true).doing(doing)?,
             outward,
             interface,
             unicast,
@@ -210,14 +211,6 @@ fn open(address: IpAddr, port: u16, config: &SocketConfig) -> Result<UdpSocket, 
     Ok(socket.into())
 }
 
-fn datagrams(socket: UdpSocket, peer: Option<SocketAddr>) -> Result<Datagrams, SocketError> {
-    match peer {
-        Some(peer) => Datagrams::towards(socket, peer),
-        None => Datagrams::new(socket),
-    }
-    .doing(|| "prepare a UDP socket".to_owned())
-}
-
 /// Nothing to receive, or word that a packet sent before was refused, which repair takes care of.
 pub(super) fn says_nothing(error: &io::Error) -> bool {
     matches!(
@@ -248,6 +241,11 @@ pub(super) fn join(
     config: &SocketConfig,
     address: IpAddr,
 ) -> Result<(), SocketError> {
+    #[cfg(target_os = "linux")]
+    let of_one_source = |group, source| {
+        let interface = config.interface.index();
+        super::join_source::join_source(socket, interface, group, source)
+    };
     let socket = SockRef::from(socket);
     let doing = || {
         let name = config.interface.name();
@@ -270,8 +268,17 @@ pub(super) fn join(
         }
         (IpAddr::V6(group), _) => {
             #[cfg(target_os = "linux")]
-            socket.set_multicast_all_v6(false).doing(doing)?;
-            // Packets of other sources are dropped as they come.
+            {
+                socket.set_multicast_all_v6(false).doing(doing)?;
+                for source in &config.only {
+                    if let IpAddr::V6(source) = *source {
+                        of_one_source(group, source).doing(doing)?;
+                    }
+                }
+                if !config.only.is_empty() {
+                    return Ok(());
+                }
+            }
             socket
                 .join_multicast_v6(&group, config.interface.index())
                 .doing(doing)

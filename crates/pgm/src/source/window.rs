@@ -23,6 +23,8 @@ pub(super) struct TransmitWindow {
     limit: WindowLimit,
     /// The trail moves by whole groups of so many, since parity needs all of a group.
     group_size: u32,
+    /// The memory of the packet that was dropped last: in the long run one goes for each that comes.
+    spare: Vec<u8>,
 }
 
 /// A packet.
@@ -57,6 +59,7 @@ impl TransmitWindow {
             has_begun: false,
             limit,
             group_size,
+            spare: Vec::new(),
         }
     }
 
@@ -87,8 +90,16 @@ impl TransmitWindow {
     }
 
     pub(super) fn push(&mut self, payload: &[u8], fragment: Option<Fragment>) {
+        self.make_room(1, payload.len());
+        let mut memory = std::mem::take(&mut self.spare);
+        // Much more than is needed would be kept for as long as the packet is.
+        if memory.capacity() > 2 * payload.len() {
+            memory = Vec::new();
+        }
+        memory.clear();
+        memory.extend_from_slice(payload);
         self.packets.push_back(Kept {
-            payload: payload.to_vec(),
+            payload: memory,
             fragment,
             is_first: !self.has_begun,
             is_last: false,
@@ -97,7 +108,6 @@ impl TransmitWindow {
         });
         self.has_begun = true;
         self.bytes += payload.len();
-        self.keep_limits();
     }
 
     /// Marks the next packet that waits as sent.
@@ -105,7 +115,7 @@ impl TransmitWindow {
         let kept = self.packets.get_mut(self.sent)?;
         kept.sent_at = now;
         self.sent += 1;
-        self.keep_limits();
+        self.make_room(0, 0);
         Some(self.lead())
     }
 
@@ -150,10 +160,12 @@ impl TransmitWindow {
         Some(last.sent_at.plus(self.limit.age?))
     }
 
-    fn keep_limits(&mut self) {
+    /// Drops what was sent until so much more keeps the limits, or nothing of it is left.
+    fn make_room(&mut self, packets: usize, bytes: usize) {
+        let limit = self.limit;
         let is_over = |window: &Self| {
-            window.packets.len() > window.limit.packets as usize
-                || window.limit.bytes.is_some_and(|most| window.bytes > most)
+            window.packets.len() + packets > limit.packets as usize
+                || limit.bytes.is_some_and(|most| window.bytes + bytes > most)
         };
         while is_over(self) && self.advance() {}
     }
@@ -169,8 +181,12 @@ impl TransmitWindow {
         if step > self.sent {
             return false;
         }
-        let dropped = self.packets.drain(..step);
-        self.bytes -= dropped.map(|kept| kept.payload.len()).sum::<usize>();
+        for _ in 0..step {
+            if let Some(dropped) = self.packets.pop_front() {
+                self.bytes -= dropped.payload.len();
+                self.spare = dropped.payload;
+            }
+        }
         self.sent -= step;
         self.trail = self.trail.plus(step as u32);
         true

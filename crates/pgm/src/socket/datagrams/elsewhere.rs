@@ -20,9 +20,10 @@ impl Calls {
     /// Each datagram is sent with its address.
     pub(super) const CAN_CONNECT: bool = false;
 
-    pub(super) fn of(socket: &UdpSocket) -> io::Result<Calls> {
+    pub(super) fn of(socket: &UdpSocket, joined: bool) -> io::Result<Calls> {
         socket.set_nonblocking(true)?;
-        Ok(Calls(UdpSocketState::new(socket.into()).ok()))
+        let batches = joined.then(|| UdpSocketState::new(socket.into()).ok());
+        Ok(Calls(batches.flatten()))
     }
 
     pub(super) fn most(&self) -> usize {

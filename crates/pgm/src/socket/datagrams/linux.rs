@@ -33,10 +33,10 @@ impl Calls {
     /// What goes to a connected socket's peer needs no address.
     pub(super) const CAN_CONNECT: bool = true;
 
-    pub(super) fn of(socket: &UdpSocket) -> io::Result<Calls> {
+    pub(super) fn of(socket: &UdpSocket, joined: bool) -> io::Result<Calls> {
         socket.set_read_timeout(Self::WAIT)?;
         // Kernels before Linux 5.0 have it not, and then give them one by one.
-        let _ = setsockopt(socket, sockopt::UdpGroSegment, &true);
+        let _ = setsockopt(socket, sockopt::UdpGroSegment, &joined);
         Ok(Calls {
             most: MOST,
             control: cmsg_space!(i32),
