@@ -291,7 +291,8 @@ fn is_created(statement: &Statement) -> bool {
 }
 
 /// The plan with joins that let go of their thread now and then, as reading does by itself: one that
-/// makes billions of rows of few reads nothing for long, and could not be stopped meanwhile.
+/// makes billions of rows of few reads nothing for long, and could not be stopped meanwhile. One that
+/// finds no rows for long makes none to let go at.
 fn yielding(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
     let wrapped = plan.transform_up(|node| {
         Ok(match node.name().ends_with("JoinExec") {

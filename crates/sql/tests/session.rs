@@ -169,35 +169,6 @@ fn a_query_stops_when_it_shall() {
     assert_eq!(answer(&session, "SELECT 2"), ["2"]);
 }
 
-/// A join that makes rows of few that it read long ago lets go of its threads too. They are named
-/// `sql`, and end with their answer; no other test of this program holds some for longer.
-#[test]
-#[cfg(target_os = "linux")]
-fn a_cancelled_join_leaves_no_thread_at_work() {
-    let given = simulated("rank-stall", &[]);
-    let session = session(&[&given], Settings::default());
-    // Some 10^14 rows that are counted, so that none is given.
-    let text = "SELECT count(*) FROM samples a CROSS JOIN samples b CROSS JOIN samples c";
-    let query = session
-        .prepare(&sql::parse(text).unwrap()[0], Options::default())
-        .unwrap();
-    let begun = std::time::Instant::now();
-    let go_on = || begun.elapsed().as_millis() < 1_500;
-    let mut batches = query.batches(&go_on).unwrap();
-    assert!(matches!(batches.next(), Some(Err(SqlError::Cancelled))));
-    drop(batches);
-    let at_work = || {
-        let threads = std::fs::read_dir("/proc/self/task").unwrap().flatten();
-        let names = threads.flat_map(|thread| std::fs::read_to_string(thread.path().join("comm")));
-        names.filter(|name| name.trim() == "sql").count()
-    };
-    let until = begun + std::time::Duration::from_secs(60);
-    while at_work() > 0 {
-        assert!(std::time::Instant::now() < until, "{} threads", at_work());
-        std::thread::sleep(std::time::Duration::from_millis(100));
-    }
-}
-
 #[test]
 fn making_tables_stops_when_it_shall() {
     let given = simulated("healthy", &["duration=2s"]);
