@@ -189,7 +189,7 @@ fn copied_in_use(before: u32, after: u32) -> [Vec<u8>; 2] {
     set(&mut hive, &[(4, 11), (8, 10)]);
     let sectors = || (hive[4096..].chunks(512)).zip(changed[4096..].chunks(512));
     let mut bitmap = vec![0; sectors().count().div_ceil(8)];
-    let mut pages = Vec::new();
+    let mut pages: Vec<u8> = Vec::new();
     for (number, (old, new)) in sectors().enumerate() {
         if old != new {
             bitmap[number / 8] |= 1 << (number % 8);
