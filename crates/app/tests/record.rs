@@ -204,6 +204,12 @@ fn what_is_wrong_with_a_profile_is_said_with_its_place() {
     fs::write(path, "<a>").unwrap();
     let said = error_of(&["record", "check", path], 2);
     assert!(said.contains("is not XML"), "{said}");
+    // It does not keep others from being checked.
+    let kit = kit.join("laglab-cpu.wprp");
+    let output = laglab(&["record", "check", path, kit.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("fine for every release"), "{said}");
 }
 
 #[test]

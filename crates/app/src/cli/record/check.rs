@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use record::wprp::{self, Gravity, Remark};
 use serde::Serialize;
 
-use crate::cli::Failure;
+use crate::cli::{Failure, say};
 use crate::output;
 
 /// Checks profiles of Windows Performance Recorder: structure, order, names, keywords, stacks and
@@ -30,18 +30,29 @@ struct Checked {
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    let mut all = Vec::new();
+    let (mut all, mut no_profiles) = (Vec::new(), Vec::new());
     for path in &args.files {
-        let text = read(path)?;
-        let remarks = wprp::check(&text).map_err(|error| Failure::input(path, error))?;
-        all.push(Checked {
-            file: path.display().to_string(),
-            remarks,
-        });
+        let checked = read(path)
+            .and_then(|text| wprp::check(&text).map_err(|error| Failure::input(path, error)));
+        match checked {
+            Ok(remarks) => all.push(Checked {
+                file: path.display().to_string(),
+                remarks,
+            }),
+            Err(Failure::Input(why)) => no_profiles.push(why),
+            Err(other) => return Err(other),
+        }
     }
     match json {
         true => output::json(&all)?,
         false => write(&all)?,
+    }
+    // What is no profile does not keep others from being checked.
+    if let Some(last) = no_profiles.pop() {
+        for why in no_profiles {
+            say(&why);
+        }
+        return Err(Failure::Input(last));
     }
     let wrong = all.iter().flat_map(|checked| &checked.remarks);
     match wrong
