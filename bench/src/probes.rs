@@ -86,8 +86,16 @@ fn cyclictest() -> Option<String> {
 fn round_trips(report: &mut String, laglab: &Path) -> Outcome<()> {
     *report += "\n## Round trips\n\nUDP, PGM and sockperf through one group between two namespaces, 100 \
         bytes, runs of 1 s in turn. PGM's median at most 1.1 times UDP's, and ours within 5 % of \
-        sockperf's, are asked for; a ratio with its bounds of 95 % confidence.\n\n\
-        | rate | UDP p50, p99 µs | PGM p50, p99 µs | PGM / UDP | sockperf p50 µs |\n|---|---|---|---|---|\n";
+        sockperf's, are asked for; a ratio with its bounds of 95 % confidence.\n\n";
+    by_rate(report, laglab, "--peers")?;
+    *report += "\nThe same with our threads under SCHED_FIFO, where that is allowed.\n\n";
+    by_rate(report, laglab, "--realtime=fifo:50")
+}
+
+/// Round trips at each rate, with one more option.
+fn by_rate(report: &mut String, laglab: &Path, option: &str) -> Outcome<()> {
+    *report += "| rate | UDP p50, p99 µs | PGM p50, p99 µs | PGM / UDP | sockperf p50 µs |\n\
+        |---|---|---|---|---|\n";
     let asked = [
         "net",
         "--self-test",
@@ -95,7 +103,7 @@ fn round_trips(report: &mut String, laglab: &Path) -> Outcome<()> {
         "udp,pgm",
         "--runs",
         "7",
-        "--peers",
+        option,
     ];
     let measured = match measure(laglab, &asked) {
         Ok(measured) => measured,
@@ -140,12 +148,20 @@ fn round_trips(report: &mut String, laglab: &Path) -> Outcome<()> {
     Ok(())
 }
 
-/// Packets a second by each way of sending, beside blocking calls and iperf3.
+/// Packets a second by each way of sending.
 fn throughput(report: &mut String, laglab: &Path) -> Outcome<()> {
-    *report += "\n## Throughput\n\nPackets a second from one namespace to another, runs of 1 s in turn; \
-        times as many as blocking calls bring. Of GSO with GRO and of PGM with many messages a call \
-        20 times are asked for, of io_uring 1.1, of PGM a call a message 1.\n\n\
-        | method | 100 bytes | 1,000 bytes |\n|---|---|---|\n";
+    *report += "\n## Throughput\n\nPackets a second from one namespace to another, runs of 1 s in turn, the \
+        threads under SCHED_FIFO where that is allowed; times as many as blocking calls of connected \
+        sockets bring. Of GSO with GRO 20 times are asked for, of io_uring 1.1.\n\n";
+    compared_to_the_first(report, laglab, "udp")?;
+    *report += "\nPGM, compared to `sendto` and `recvmsg` in the same group. A call a message 1 time is asked \
+        for, with GSO to a receiver that gets them one by one 4 times, with GRO 20 times.\n\n";
+    compared_to_the_first(report, laglab, "pgm")
+}
+
+/// Packets a second by each way of sending of a transport, beside its first.
+fn compared_to_the_first(report: &mut String, laglab: &Path, transport: &str) -> Outcome<()> {
+    *report += "| method | 100 bytes | 1,000 bytes |\n|---|---|---|\n";
     let mut columns = Vec::new();
     for size in ["100", "1000"] {
         let asked = [
@@ -153,11 +169,12 @@ fn throughput(report: &mut String, laglab: &Path) -> Outcome<()> {
             "--self-test",
             "--throughput",
             "--transport",
-            "udp,pgm",
+            transport,
             "--size",
             size,
             "--runs",
             "7",
+            "--realtime=fifo:50",
             "--peers",
         ];
         match measure(laglab, &asked) {

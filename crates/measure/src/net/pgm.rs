@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ::pgm::wire::Tsi;
 use ::pgm::{
@@ -104,7 +104,8 @@ impl Transport for Pgm {
 
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         let mut hears = lock(&self.hears);
-        let started = Instant::now();
+        // Counted down by what was to be waited, so that no clock is read for a packet.
+        let mut rest = WAIT;
         loop {
             let wait = match hears.recv().map_err(io::Error::other)? {
                 Heard::Event(Event::Message {
@@ -123,10 +124,12 @@ impl Transport for Pgm {
                 Heard::TimerPending(wait) => wait,
                 Heard::WouldBlock | Heard::End => WAIT,
             };
-            let Some(rest) = WAIT.checked_sub(started.elapsed()) else {
+            if rest.is_zero() {
                 return Ok(None);
-            };
-            hears.wait(Some(wait.min(rest))).map_err(io::Error::other)?;
+            }
+            let wait = wait.min(rest);
+            hears.wait(Some(wait)).map_err(io::Error::other)?;
+            rest = rest.saturating_sub(wait.max(Duration::from_micros(1)));
         }
     }
 

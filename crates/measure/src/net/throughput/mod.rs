@@ -2,9 +2,10 @@
 //! received.
 //!
 //! A method is a file here: how it sends a burst, and how it takes what has come. Both ends of UDP use
-//! connected sockets, so that no stranger's packet is counted; PGM knows its session.
+//! connected sockets, so that no stranger's packet is counted, but for `group`; PGM knows its session.
 
 mod blocking;
+mod group;
 #[cfg(windows)]
 mod iocp;
 #[cfg(target_os = "linux")]
@@ -91,6 +92,8 @@ enum Way {
         sender: fn(UdpSocket, usize) -> io::Result<Box<dyn Send>>,
         receiver: fn(UdpSocket, usize) -> io::Result<Box<dyn Receive>>,
     },
+    /// As PGM's, so that the two can be compared.
+    Group,
     Pgm(Batch),
 }
 
@@ -160,14 +163,24 @@ impl Method {
             },
         },
         Method {
+            name: "group",
+            calls: "sendto a group, recvmsg",
+            way: Way::Group,
+        },
+        Method {
             name: "pgm",
             calls: "PGM: a call a message",
             way: Way::Pgm(Batch::One),
         },
         Method {
+            name: "pgm_gso",
+            calls: "PGM: 64 messages a call, which come one by one",
+            way: Way::Pgm(Batch::Sent),
+        },
+        Method {
             name: "pgm_many",
-            calls: "PGM: 64 messages a call",
-            way: Way::Pgm(Batch::Many),
+            calls: "PGM: 64 messages a call, which come as many",
+            way: Way::Pgm(Batch::Both),
         },
         #[cfg(windows)]
         Method {
@@ -198,11 +211,11 @@ impl Method {
         },
     ];
 
-    /// What carries its packets.
+    /// What is measured by it: a group is sent to as PGM's messages are, and measured beside them.
     pub fn carrier(&self) -> Carrier {
         match self.way {
             Way::Udp { .. } => Carrier::Udp,
-            Way::Pgm(_) => Carrier::Pgm,
+            Way::Group | Way::Pgm(_) => Carrier::Pgm,
         }
     }
 
@@ -302,11 +315,22 @@ impl Load<'_> {
                     receiver: Box::new(move || receiver(far, size)),
                 })
             }
+            Way::Group => {
+                let group = self.group.ok_or(NetError::NoGroup)?;
+                let [near, far] = group::ends(self.testbed, group, self.buffer_bytes)?;
+                let ((near, sender_buffers), (far, receiver_buffers)) = (near, far);
+                Ok(Ends {
+                    sender_buffers,
+                    receiver_buffers,
+                    sender: Box::new(move || Ok(group::sender(near, size))),
+                    receiver: Box::new(move || Ok(group::receiver(far, size))),
+                })
+            }
             Way::Pgm(batch) => {
                 let group = self.group.ok_or(NetError::NoGroup)?;
-                let (near, far) = reliable::ends(self.testbed, group, self.buffer_bytes)?;
-                let sender_buffers = buffers(near.sockets().last())?;
-                let receiver_buffers = buffers(far.sockets().next())?;
+                let (near, far) = reliable::ends(self.testbed, group, batch, self.buffer_bytes)?;
+                let sender_buffers = buffers(near.socket.sockets().last())?;
+                let receiver_buffers = buffers(far.socket.sockets().next())?;
                 Ok(Ends {
                     sender_buffers,
                     receiver_buffers,

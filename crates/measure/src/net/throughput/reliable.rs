@@ -1,7 +1,13 @@
 //! PGM: a call a message, or a call for many, and repairs of what is lost meanwhile.
+//!
+//! A source sends at the rate that it is told, and what is the highest that a receiver bears is what is
+//! measured here. So the receiver tells the source how far it is, past the network: beyond what the
+//! source could repair, more would only be lost.
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use pgm::wire::Tsi;
@@ -14,22 +20,44 @@ use crate::net::{NetError, Side, Testbed};
 /// How many messages go in one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Batch {
+    /// One, at either end.
     One,
-    Many,
+    /// Many at the source; the receiver gets them one by one.
+    Sent,
+    /// Many, at both ends.
+    Both,
+}
+
+/// An end of a session.
+pub(super) struct End {
+    pub(super) socket: Socket,
+    /// How many bytes the receiver has dealt with, of both ends.
+    dealt_with: Arc<AtomicU64>,
+}
+
+/// How many packets may be on their way: half of what the source can repair.
+const MOST_ON_THE_WAY: usize = 8_192;
+
+/// How much of a message a packet carries, about.
+fn of_a_packet(size: usize) -> usize {
+    size.min(1_400)
 }
 
 /// The two ends of a session.
 pub(super) fn ends(
     testbed: &Testbed,
     group: SocketAddr,
+    batch: Batch,
     buffer_bytes: Option<usize>,
-) -> Result<(Socket, Socket), NetError> {
+) -> Result<(End, End), NetError> {
+    let dealt_with = Arc::new(AtomicU64::new(0));
     let open = |side, is_source: bool| {
         testbed.on(side, || {
             let mut config = config(group, testbed.member(side, group)?)?;
             if let Some(bytes) = buffer_bytes {
                 config.buffer = bytes;
             }
+            config.joined = batch == Batch::Both;
             let (source, receiver) = match is_source {
                 true => (Some(source(&config)?), None),
                 false => (
@@ -37,7 +65,10 @@ pub(super) fn ends(
                     Some(ReceiverConfig::new(config.address()?, config.group)),
                 ),
             };
-            Ok::<_, NetError>(Socket::open(&config, source, receiver)?)
+            Ok::<_, NetError>(End {
+                socket: Socket::open(&config, source, receiver)?,
+                dealt_with: Arc::clone(&dealt_with),
+            })
         })?
     };
     Ok((open(Side::Near, true)?, open(Side::Far, false)?))
@@ -51,37 +82,46 @@ fn source(config: &SocketConfig) -> Result<SourceConfig, SocketError> {
 }
 
 struct Sender {
-    socket: Socket,
+    end: End,
     batch: Batch,
     message: Vec<u8>,
+    /// In bytes.
+    sent: u64,
 }
 
 struct Receiver {
-    socket: Socket,
+    end: End,
     size: usize,
 }
 
-pub(super) fn sender(socket: Socket, batch: Batch, size: usize) -> Box<dyn Send> {
+pub(super) fn sender(end: End, batch: Batch, size: usize) -> Box<dyn Send> {
     Box::new(Sender {
-        socket,
+        end,
         batch,
         message: vec![0; size],
+        sent: 0,
     })
 }
 
-pub(super) fn receiver(socket: Socket, size: usize) -> Box<dyn Receive> {
-    Box::new(Receiver { socket, size })
+pub(super) fn receiver(end: End, size: usize) -> Box<dyn Receive> {
+    Box::new(Receiver { end, size })
 }
 
 impl Sender {
     /// Sends what can be sent now.
     fn send(&mut self) -> Result<u64, SocketError> {
-        if self.batch == Batch::Many {
+        let dealt_with = self.end.dealt_with.load(Ordering::Relaxed);
+        let most = MOST_ON_THE_WAY * of_a_packet(self.message.len());
+        if self.sent.saturating_sub(dealt_with) > most as u64 {
+            return Ok(0);
+        }
+        let socket = &mut self.end.socket;
+        if self.batch != Batch::One {
             let messages = (0..BURST).map(|_| &self.message[..]);
-            return Ok(self.socket.send_many(messages)? as u64);
+            return Ok(socket.send_many(messages)? as u64);
         }
         for sent in 0..BURST {
-            match self.socket.send(&self.message) {
+            match socket.send(&self.message) {
                 Ok(_) => {}
                 Err(SocketError::NotYet { .. }) => return Ok(sent as u64),
                 Err(error) => return Err(error),
@@ -94,24 +134,25 @@ impl Sender {
 impl Send for Sender {
     fn burst(&mut self) -> io::Result<u64> {
         let sent = self.send().map_err(io::Error::other)?;
+        self.sent += sent * self.message.len() as u64;
         // Serves what was asked for meanwhile.
-        self.socket.recv().map_err(io::Error::other)?;
+        self.end.socket.recv().map_err(io::Error::other)?;
         if sent == 0 {
-            let moment = Some(Duration::from_millis(1));
-            self.socket.wait(moment).map_err(io::Error::other)?;
+            let moment = Some(Duration::from_micros(100));
+            self.end.socket.wait(moment).map_err(io::Error::other)?;
         }
         Ok(sent)
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.socket.close();
+        self.end.socket.close();
         let started = Instant::now();
         while started.elapsed() < 10 * WAIT {
-            match self.socket.recv().map_err(io::Error::other)? {
+            match self.end.socket.recv().map_err(io::Error::other)? {
                 Received::End => break,
                 Received::TimerPending(wait) => {
                     let wait = Some(wait.min(WAIT));
-                    self.socket.wait(wait).map_err(io::Error::other)?;
+                    self.end.socket.wait(wait).map_err(io::Error::other)?;
                 }
                 _ => {}
             }
@@ -123,11 +164,16 @@ impl Send for Sender {
 impl Receive for Receiver {
     fn take(&mut self) -> io::Result<Taken> {
         let mut taken = Taken::default();
+        let mut lost = 0;
         let started = Instant::now();
         while taken.packets < BURST as u64 {
-            let wait = match self.socket.recv().map_err(io::Error::other)? {
+            let wait = match self.end.socket.recv().map_err(io::Error::other)? {
                 Received::Event(Event::Message { payload, .. }) => {
                     taken.add(payload.len(), self.size);
+                    continue;
+                }
+                Received::Event(Event::Lost { packets, .. }) => {
+                    lost += u64::from(packets) * of_a_packet(self.size) as u64;
                     continue;
                 }
                 Received::Event(_) => continue,
@@ -139,8 +185,10 @@ impl Receive for Receiver {
                 break;
             }
             let wait = Some(wait.min(rest));
-            self.socket.wait(wait).map_err(io::Error::other)?;
+            self.end.socket.wait(wait).map_err(io::Error::other)?;
         }
+        let dealt_with = taken.bytes + lost;
+        self.end.dealt_with.fetch_add(dealt_with, Ordering::Relaxed);
         Ok(taken)
     }
 }
