@@ -518,10 +518,11 @@ describe("several traces", () => {
       // So it does in the small graphs of the overview, and they say what they show.
       await seen.page.getByRole("navigation", { name: "Pages" }).getByText("Overview").click();
       const small = seen.page.getByRole("figure", { name: "Utilization by process, thread" });
-      await expect.poll(() => small.count()).toBe(2);
+      // What is not made yet is not drawn.
+      await expect.poll(() => small.count(), { timeout: 60_000 }).toBe(2);
       await small.first().getByText(/% of \d+ CPUs/).waitFor();
       const smallTops = () => small.locator(".frame").evaluateAll((frames) => frames.map((frame) => (frame as HTMLElement).dataset["top"]));
-      await expect.poll(async () => new Set(await smallTops()).size).toBe(1);
+      await expect.poll(async () => new Set(await smallTops()).size, { timeout: 30_000 }).toBe(1);
       // The shorter trace ends before the other.
       await seen.page.getByText(/^healthy.* ends here$/).waitFor();
       content(seen);

@@ -93,7 +93,8 @@ pub(crate) fn span_filetime(files: &[PathBuf]) -> Result<(i64, Option<i64>), Cap
         |unix_ns: i128| (unix_ns + UNIX_EPOCH_NS).div_euclid(100).clamp(0, 1 << 62) as i64;
     Ok(match first > last {
         true => (0, None),
-        false => (filetime(first), Some(filetime(last))),
+        // Up to the tick after the last.
+        false => (filetime(first), Some(filetime(last) + 1)),
     })
 }
 
