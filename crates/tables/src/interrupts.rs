@@ -12,7 +12,8 @@ table! {
     /// They are logged when they end, so rows are sorted by `end_ns`. They nest: an interrupt's
     /// routine can run inside a DPC or another routine of the same CPU.
     Interrupts, InterruptsView = "interrupts" sorted by end_ns {
-        /// When the routine began; unknown if the event's time makes no sense.
+        /// When the routine began; unknown if the event's time makes no sense: it is after the end,
+        /// or a DPC ended since, for which nothing of this kind is left.
         start_ns: Nullable<i64> = "InitialTime" wpa "Enter Time (s)",
         /// When it ended.
         end_ns: Vec<i64> = "header time" wpa "Exit Time (s)",

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use events::kernel::InterruptKind;
 use rustc_hash::FxHashMap;
 
 use crate::schema::Rows;
@@ -90,6 +91,19 @@ pub(crate) struct InterruptState {
 struct Ended {
     start_ns: i64,
     end_ns: i64,
+    kind: InterruptKind,
+}
+
+impl Ended {
+    /// Whether a routine is inside this one that cannot be, so that this one cannot have begun then:
+    /// neither a DPC nor a service routine is left for a DPC. (Timers' DPCs may run inside another's.)
+    fn cannot_have_begun(&self, ended: &[Ended]) -> bool {
+        use InterruptKind::{Dpc, Isr, MessageIsr, TimerDpc};
+        let inside = |inner: &&Ended| inner.start_ns >= self.start_ns;
+        let mut inside = ended.iter().rev().take_while(inside);
+        matches!(self.kind, Dpc | TimerDpc | Isr | MessageIsr)
+            && inside.any(|inner| inner.kind == Dpc && inner.end_ns > self.start_ns)
+    }
 }
 
 /// Routines remembered per CPU: one can be inside a later one only if that lasts longer than all
@@ -100,6 +114,7 @@ impl Join for Interrupts {
     type State = InterruptState;
 
     fn join(&mut self, state: &mut InterruptState, world: &World<'_>) {
+        let mut senseless = Vec::new();
         for row in 0..self.len() {
             let end_ns = self.end_ns[row];
             let routine = self.routine[row];
@@ -107,11 +122,28 @@ impl Join for Interrupts {
             self.image_row
                 .push(state.images.find(world, 0, routine, at));
             let ended = state.ended.entry(self.cpu[row]).or_default();
-            let start_ns = self.start_ns.get(row);
-            let pieces = start_ns.map(|start_ns| pieces(ended, Ended { start_ns, end_ns }));
+            let kind = self.kind.0[row];
+            let whole = self.start_ns.get(row).map(|start_ns| Ended {
+                start_ns,
+                end_ns,
+                kind,
+            });
+            let is_senseless = whole.is_some_and(|whole| whole.cannot_have_begun(ended));
+            senseless.extend(is_senseless.then_some(row));
+            let pieces = whole
+                .filter(|_| !is_senseless)
+                .map(|whole| pieces(ended, whole));
             self.exclusive_ns.push(pieces.map(|p| p.sum_ns));
             self.fragments.push(pieces.map(|p| p.count));
             self.longest_fragment_ns.push(pieces.map(|p| p.longest_ns));
+        }
+        if !senseless.is_empty() {
+            for column in [&mut self.start_ns, &mut self.duration_ns] {
+                let rows = column.iter().enumerate();
+                *column = rows
+                    .map(|(row, ns)| ns.filter(|_| senseless.binary_search(&row).is_err()))
+                    .collect();
+            }
         }
     }
 }

@@ -113,6 +113,60 @@ fn exclusive_time_leaves_nested_routines_out() {
     assert_eq!(cpu1.start_ns.get(1), None);
 }
 
+/// Neither a service routine nor a DPC is left for a DPC: where one seems to have begun before another
+/// that ended meanwhile, its begin is not what was logged.
+#[test]
+fn a_routine_within_which_a_dpc_seems_to_end_has_no_known_begin() {
+    const DPC: u16 = 0x0F44;
+    const TIMER_DPC: u16 = 0x0F45;
+    const THREADED_DPC: u16 = 0x0F42;
+    const ISR: u16 = 0x0F43;
+    let mut log = Log::new(1);
+    for (hook, start, end) in [
+        (DPC, 100i64, 110),
+        (ISR, 90, 120),
+        (DPC, 20, 130),
+        (TIMER_DPC, 40, 140),
+        // It runs in a thread, which DPCs interrupt.
+        (THREADED_DPC, 50, 150),
+        // What ends when the next begins is not within it.
+        (DPC, 150, 160),
+        (DPC, 160, 170),
+        (TIMER_DPC, 182, 185),
+        (DPC, 180, 190),
+    ] {
+        let isr: &[u8] = if hook == ISR {
+            &[1, 0x51, 0x01, 0]
+        } else {
+            &[]
+        };
+        let routine = 7u64.to_le_bytes();
+        log.event(0, end, hook, 2, &[&start.to_le_bytes(), &routine, isr]);
+    }
+    let tables = log.tables();
+    assert_eq!(tables.unreadable, []);
+    let [cpu] = &tables.interrupts[..] else {
+        panic!("one CPU has interrupts")
+    };
+    let durations: Vec<_> = cpu.duration_ns.iter().collect();
+    let known = |ticks: i64| Some(ticks * 100);
+    let expected = [
+        known(10),
+        None,
+        None,
+        None,
+        known(100),
+        known(10),
+        known(10),
+        known(3),
+        known(10),
+    ];
+    assert_eq!(durations, expected);
+    let begins: Vec<bool> = cpu.start_ns.iter().map(|ns| ns.is_some()).collect();
+    assert_eq!(begins, expected.map(|ns| ns.is_some()));
+    assert_eq!(cpu.exclusive_ns.get(8), known(7));
+}
+
 #[test]
 fn a_request_begins_at_its_own_start() {
     let mut log = Log::new(2);

@@ -30,8 +30,8 @@ use super::Chunk;
 use super::packing::{Packing, pack};
 use crate::{Table, Unreadable};
 
-/// Changes with the layout of the file.
-const FORMAT: u32 = 2;
+/// Changes with the layout of the file, and where rows are made otherwise of the same trace.
+const FORMAT: u32 = 3;
 const MAGIC: [u8; 8] = *b"\x89laglab\n";
 const TRAILER: usize = 8 + 4 + MAGIC.len();
 /// Where pieces may begin; what Arrow likes its buffers to be aligned to.
