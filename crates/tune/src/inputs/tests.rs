@@ -272,7 +272,13 @@ fn any_damage_to_a_hive_is_survived() {
 
 #[test]
 fn a_hive_that_is_cut_off_is_said_to_be_and_read_as_far_as_it_goes() {
-    let whole = system();
+    let mut hive = HiveBuilder::new().unwrap();
+    hive.create_key("Select").unwrap();
+    hive.create_key("Other").unwrap();
+    hive.add_value_dword("Select", Some("Current"), 1).unwrap();
+    let many = [0; 40_000];
+    hive.add_value_binary("Other", Some("Many"), &many).unwrap();
+    let whole = hive.to_bytes().unwrap();
     let cut = &whole[..whole.len() - 4096];
     let input = one("copy", cut);
     let first = &input.complaints.first[0].what;

@@ -41,11 +41,10 @@ pub(super) fn describe(plan: &Plan) -> String {
 
 fn describe_change(text: &mut String, change: &Change) {
     let setting = change.setting;
-    let shown = |value: &Option<Value>| {
-        let value = value.as_ref();
-        value.map_or("not set".to_owned(), |value| {
-            format!("{value} ({})", value.type_name())
-        })
+    let shown = |value: &Option<Value>| match (value, &change.place) {
+        (None, _) => "not set".to_owned(),
+        (Some(value), Place::Registry { .. }) => format!("{value} ({})", value.type_name()),
+        (Some(value), _) => value.to_string(),
     };
     let _ = writeln!(
         text,

@@ -273,6 +273,9 @@ impl Told {
     }
 }
 
+/// Paths and addresses are long words: they break, so that the table is no wider than the window.
+const TABLE: &str = "td small { overflow-wrap: anywhere } td:first-child { width: 28% }";
+
 /// The audit as a page that needs nothing else; no script may run in it.
 fn page(report: &Report) -> String {
     let rows = |told: &Told| -> Markup {
@@ -305,7 +308,7 @@ fn page(report: &Report) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="generator" content=(concat!("laglab ", env!("CARGO_PKG_VERSION")));
                 title { "laglab tune audit" }
-                style { (PreEscaped(CSS)) }
+                style { (PreEscaped(CSS)) (PreEscaped(TABLE)) }
             }
             body {
                 header {
