@@ -182,7 +182,12 @@ impl Service {
     fn begin(&self, speaks: Arc<Mutex<Socket>>, waiter: ::pgm::Waiter) -> Result<(), NetError> {
         let flags = Arc::clone(&self.flags);
         let serving = thread::Builder::new().spawn(move || {
-            let mut wait = Duration::ZERO;
+            // What the system refuses to send is a loss, and asked for again.
+            let serve = || match lock(&speaks).recv() {
+                Ok(Heard::TimerPending(wait)) => wait.min(NOTICE),
+                _ => NOTICE,
+            };
+            let mut wait = serve();
             while !flags.has_ended.load(Ordering::Relaxed) {
                 match waiter.wait(Some(wait)) {
                     // Who sends does what is due, too; here it would only hold up the next packet.
@@ -190,11 +195,7 @@ impl Service {
                     Ok(_) => {}
                     Err(_) => return,
                 }
-                // What the system refuses to send is a loss, and asked for again.
-                wait = match lock(&speaks).recv() {
-                    Ok(Heard::TimerPending(wait)) => wait.min(NOTICE),
-                    _ => NOTICE,
-                };
+                wait = serve();
             }
         });
         let serving = serving.map_err(NetError::while_doing("starting a thread"))?;
