@@ -23,13 +23,13 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// A stretch of time, given in nanoseconds, in the unit that suits it.
+/// A stretch of time, given in nanoseconds, in the unit that suits it once it is rounded.
 pub fn duration(ns: i64) -> String {
     match ns.unsigned_abs() {
         0..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => format!("{:.1} µs", ns as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
-        1_000_000_000..100_000_000_000 => format!("{:.3} s", ns as f64 / 1e9),
+        1_000..999_950 => format!("{:.1} µs", ns as f64 / 1e3),
+        999_950..999_950_000 => format!("{:.1} ms", ns as f64 / 1e6),
+        999_950_000..100_000_000_000 => format!("{:.3} s", ns as f64 / 1e9),
         seconds => {
             let sign = if ns < 0 { "-" } else { "" };
             let seconds = seconds / 1_000_000_000;
@@ -86,6 +86,9 @@ mod tests {
         assert_eq!(size(43 << 20), "43.0 MiB");
         assert_eq!(duration(950), "950 ns");
         assert_eq!(duration(-1_500_000), "-1.5 ms");
+        assert_eq!(duration(999_949), "999.9 µs");
+        assert_eq!(duration(999_950), "1.0 ms");
+        assert_eq!(duration(999_960_000), "1.000 s");
         assert_eq!(duration(10_069_975_600), "10.070 s");
         assert_eq!(duration(-242_500_000_000), "-4 min 02 s");
         assert_eq!(duration(3_725_000_000_000), "1 h 02 min");

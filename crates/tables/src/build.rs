@@ -255,9 +255,7 @@ fn events<E: Send>(
             let packets = std::mem::take(&mut slice.packets);
             slice.packets = Rows::merge(vec![packets, due]);
         }
-        let begin_ns = slices.first_ns();
-        let scheduling =
-            scheduling.get_or_insert_with(|| Scheduling::new(begin_ns, recorded.clone()));
+        let scheduling = scheduling.get_or_insert_with(|| Scheduling::new(recorded.clone()));
         let (read, taken) = rayon::join(
             || slices.next(progress),
             || {

@@ -17,6 +17,9 @@ use crate::cpus::MAX_CPUS;
 pub(crate) struct Recorded {
     /// Of processors that it is limited for; without limit on a side, that end of `i64`.
     cpus: BTreeMap<u16, Range<i64>>,
+    /// When the last of its sessions ended, if all say so. What tells of threads and images may have
+    /// later times: in a part of a trace, those that it had in the whole.
+    stopped_ns: Option<i64>,
 }
 
 impl Recorded {
@@ -44,7 +47,22 @@ impl Recorded {
                 cpus.entry(cpu).or_insert(i64::MIN..0);
             }
         }
-        Recorded { cpus }
+        let ends = trace.segments().iter().map(|segment| {
+            let end = segment.header.as_ref()?.end?;
+            let since = end.saturating_sub(segment.clock.origin_filetime());
+            Some(since.saturating_mul(100))
+        });
+        let ends: Option<Vec<i64>> = ends.collect();
+        Recorded {
+            cpus,
+            stopped_ns: ends.and_then(|ends| ends.into_iter().max()),
+        }
+    }
+
+    /// Until when a trace that has events until `last_ns` tells what ran; its last switch was then.
+    pub(crate) fn until_ns(&self, last_ns: i64, last_switch_ns: i64) -> i64 {
+        let stopped_ns = self.stopped_ns.unwrap_or(last_ns);
+        last_ns.min(stopped_ns.max(last_switch_ns))
     }
 
     /// From when on a processor's events are in the trace, if not from its begin.

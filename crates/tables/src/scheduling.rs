@@ -27,8 +27,8 @@ pub(crate) struct Scheduling {
     ended: Vec<Run>,
     /// When CPUs' switches contradicted each other, rising.
     contradictions: Vec<i64>,
-    /// Where runs begin whose switch-in is not in the trace.
-    begin_ns: i64,
+    /// The first switch, at which runs begin whose switch-in is not in the trace, and the last.
+    switched_ns: Option<(i64, i64)>,
     recorded: Recorded,
     /// From when and until when the trace has all processors' switches.
     complete: Range<i64>,
@@ -54,9 +54,9 @@ struct Thread {
 }
 
 impl Scheduling {
-    /// Runs that were under way when recording began are taken to begin at `begin_ns`, or when the
-    /// trace's record of their CPU does.
-    pub(crate) fn new(begin_ns: i64, recorded: Recorded) -> Scheduling {
+    /// Runs that were under way when recording began are taken to begin at the first switch, or when
+    /// the trace's record of their CPU does.
+    pub(crate) fn new(recorded: Recorded) -> Scheduling {
         Scheduling {
             cpus: Vec::new(),
             indices: FxHashMap::default(),
@@ -64,7 +64,7 @@ impl Scheduling {
             stacks: StackCursor::default(),
             ended: Vec::new(),
             contradictions: Vec::new(),
-            begin_ns,
+            switched_ns: None,
             complete: recorded.of_all(),
             recorded,
         }
@@ -106,9 +106,12 @@ impl Scheduling {
         runs
     }
 
-    /// The runs that are under way at the end of the trace, in the order of CPUs.
-    pub(crate) fn finish(mut self, end_ns: i64, world: &World<'_>) -> CpuRuns {
+    /// The runs that are under way at the end of the trace, in the order of CPUs; its last event is
+    /// at `last_ns`.
+    pub(crate) fn finish(mut self, last_ns: i64, world: &World<'_>) -> CpuRuns {
         let mut runs = CpuRuns::default();
+        let last_switch_ns = self.switched_ns.map_or(last_ns, |(_, last)| last);
+        let end_ns = self.recorded.until_ns(last_ns, last_switch_ns);
         for (cpu, running) in (0..).zip(std::mem::take(&mut self.cpus)) {
             if let Some(running) = running
                 && let Some(switch_in) = running.switch_in
@@ -194,10 +197,13 @@ impl Scheduling {
         if self.cpus.len() <= usize::from(cpu) {
             self.cpus.resize(usize::from(cpu) + 1, None);
         }
+        let (begin_ns, last_ns) = self.switched_ns.get_or_insert((time_ns, time_ns));
+        *last_ns = time_ns;
+        let begin_ns = *begin_ns;
         let running = self.cpus[usize::from(cpu)].unwrap_or_else(|| {
-            let from_ns = self.recorded.begin_ns(cpu).unwrap_or(self.begin_ns);
+            let from_ns = self.recorded.begin_ns(cpu).unwrap_or(begin_ns);
             Running {
-                start_ns: self.begin_ns.max(from_ns).min(time_ns),
+                start_ns: begin_ns.max(from_ns).min(time_ns),
                 switch_in: None,
             }
         });

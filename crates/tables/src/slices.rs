@@ -103,12 +103,6 @@ impl<'t> Slices<'t> {
         Ok(Some(Slice::take(streams, end_ns)))
     }
 
-    /// The first event met so far, the log's own header aside; 0 if there is none.
-    pub(crate) fn first_ns(&self) -> i64 {
-        let spans = self.walks.iter().filter_map(|walk| walk.rows.span_ns);
-        spans.map(|(first, _)| first).min().unwrap_or(0)
-    }
-
     /// The last event met so far; 0 if there is none.
     pub(crate) fn last_ns(&self) -> i64 {
         let spans = self.walks.iter().filter_map(|walk| walk.rows.span_ns);

@@ -7,6 +7,7 @@
 
 use std::cmp::Reverse;
 
+use rustc_hash::FxHashMap;
 use tables::StoreError;
 
 use super::Complete;
@@ -24,8 +25,10 @@ pub struct ClockSkew {
     pub cpu: u16,
     /// Whether its clock is ahead of theirs; else it is behind.
     pub is_ahead: bool,
-    /// By how much at least, in nanoseconds.
+    /// By how much at least, in nanoseconds: what most other processors show.
     pub by_ns: i64,
+    /// What any of them shows at most: another's clock may be off, too.
+    pub most_ns: i64,
     /// What shows it: by how much each pair does, the most first.
     pub pairs: Vec<Pair>,
 }
@@ -117,15 +120,35 @@ fn skew(threads: &[Wakes], offsets: &Offsets, cpu: u16, is_ahead: bool) -> Optio
         let by = Reverse(pair.ahead_ns());
         (by, pair.readied_ns, pair.thread_id, pair.cpu, pair.start_ns)
     });
+    let most_ns = pairs.first()?.ahead_ns();
+    let by_ns = beside_most(cpu, &pairs);
     let is_shown = pairs.len() >= SEVERAL;
+    pairs.retain(|pair| pair.ahead_ns() <= by_ns);
     pairs.truncate(KEPT);
-    let by_ns = pairs.first()?.ahead_ns();
     is_shown.then_some(ClockSkew {
         cpu,
         is_ahead,
         by_ns,
+        most_ns,
         pairs,
     })
+}
+
+/// By how much a clock is off beside at least half of the other processors that share pairs with it:
+/// of one that has work for all its time, too little may show that its own is off.
+fn beside_most(cpu: u16, pairs: &[Pair]) -> i64 {
+    let mut beside: FxHashMap<u16, i64> = FxHashMap::default();
+    for pair in pairs {
+        let other = match pair.cpu == cpu {
+            true => pair.readying_cpu,
+            false => pair.cpu,
+        };
+        let most_ns = beside.entry(other).or_default();
+        *most_ns = pair.ahead_ns().max(*most_ns);
+    }
+    let mut beside: Vec<i64> = beside.into_values().collect();
+    beside.sort_unstable_by_key(|ns| Reverse(*ns));
+    beside.get(beside.len() / 2).copied().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -252,6 +275,29 @@ mod tests {
     fn of_two_clocks_one_is_told() {
         let ahead = machine(2, |cpu, _| 7 * MS * i64::from(cpu == 1));
         assert_eq!(found(&ahead), [(1, true, 7 * MS - AFTER_NS)]);
+    }
+
+    /// Another clock that is off, and of which that is not known, does not make it more.
+    #[test]
+    fn a_clock_is_off_by_what_most_others_show() {
+        let pair = |cpu, ahead_ns| Pair {
+            thread_id: 1,
+            readied_ns: ahead_ns,
+            readying_cpu: 4,
+            start_ns: 0,
+            end_ns: 0,
+            cpu,
+            is_before: false,
+        };
+        let pairs = [
+            pair(5, 16 * MS),
+            pair(5, 9 * MS),
+            pair(3, 5 * MS),
+            pair(7, 4 * MS),
+        ];
+        assert_eq!(beside_most(4, &pairs), 5 * MS);
+        assert_eq!(beside_most(4, &pairs[..3]), 5 * MS);
+        assert_eq!(beside_most(4, &pairs[..2]), 16 * MS);
     }
 
     #[test]

@@ -204,6 +204,13 @@ impl Survey {
         Ok(survey)
     }
 
+    /// How far apart two processors' clocks may be, in nanoseconds; 0 if they agree. By how much one
+    /// is off is known from below only: twice as much is allowed for.
+    pub(crate) fn clocks_apart_ns(&self) -> i64 {
+        let most_ns = self.clock_skews.iter().map(|skew| skew.most_ns);
+        most_ns.max().unwrap_or(0).saturating_mul(2)
+    }
+
     /// How long the survey's span is.
     pub fn span_ns(&self) -> i64 {
         self.span.end.saturating_sub(self.span.start)

@@ -173,6 +173,13 @@ fn by_process(case: &Case<'_>, used: &[ProcessUse], range: Option<&Range<i64>>) 
     if let Some(range) = range {
         finding = finding.during(range.clone());
     }
+    if let Some(skew) = survey.clock_skews.first() {
+        finding = finding.doubt(format!(
+            "The processors' clocks disagree, by {} or more: each wait for a CPU is wrong by as much, and \
+             so is a run during which a clock jumped",
+            duration(skew.by_ns)
+        ));
+    }
     Some(match survey.interrupts.routines.is_empty() {
         true => finding.doubt(
             "DPCs and service routines are not recorded: their time counts as that of the threads \

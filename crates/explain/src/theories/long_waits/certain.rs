@@ -1,4 +1,4 @@
-//! The part of a wait that is certain, of one during which switches contradicted each other.
+//! The part of a wait that is certain, of one during which events are missing.
 
 use std::ops::Range;
 
@@ -7,6 +7,7 @@ use tables::{CpuRunsView, ReadyThreadsView, SamplesView, StoreError, Table};
 
 use super::waiter::Waiter;
 use super::weigh::Facts;
+use crate::ranges::{overlap, union};
 use crate::{Case, Column, Evidence, Unit, Value};
 
 /// A CPU without a sample for so many times their mean distance may lack a buffer.
@@ -26,8 +27,8 @@ struct Last {
     readied_ns: Option<i64>,
 }
 
-/// Of the longest waits during which a thread may have run unseen, leaves the part from which on it
-/// cannot have. The evidence of that goes with the wait.
+/// Marks the waits during which a thread may have run unseen because events are lost. Of the longest,
+/// leaves the part from which on it cannot have; the evidence of that goes with the wait.
 ///
 /// # Errors
 /// If a table cannot be read, or the user stopped it.
@@ -36,12 +37,20 @@ pub(super) fn narrow(
     facts: &Facts,
     waiters: &mut [Waiter],
 ) -> Result<(), StoreError> {
-    if !case.survey.clock_skews.is_empty() {
-        return Ok(());
-    }
     let samples = case.table(Table::Samples)?.rows() as i64;
     let mean_ns = case.survey.all_cpus_ns().checked_div(samples);
     let apart_ns = mean_ns.unwrap_or(0).saturating_mul(SAMPLES);
+    if facts.lacks_events() {
+        let gaps = without_samples(case, apart_ns)?;
+        for waiter in waiters.iter_mut() {
+            let first = gaps.partition_point(|gap| gap.end <= waiter.range.start);
+            let reaches_in = |gap: &Range<i64>| overlap(gap, &waiter.range).is_some();
+            waiter.ran_unseen |= gaps.get(first).is_some_and(reaches_in);
+        }
+    }
+    if !case.survey.clock_skews.is_empty() {
+        return Ok(());
+    }
     let mut uncertain: Vec<&mut Waiter> = waiters
         .iter_mut()
         .filter(|waiter| waiter.ran_unseen && waiter.wait.is_some())
@@ -58,10 +67,8 @@ pub(super) fn narrow(
             sampled_ns: last_without_samples(case, &range, apart_ns)?,
             readied_ns: last_readied(case, waiter)?,
         };
-        let lost_ns = facts.lost_until(&range);
         let moments = [
             Some(range.start),
-            lost_ns,
             last.contradicted_ns,
             last.sampled_ns,
             last.readied_ns,
@@ -79,6 +86,49 @@ pub(super) fn narrow(
         waiter.ran_unseen = false;
     }
     Ok(())
+}
+
+/// When some CPU had no samples for so long, though its idle time is sampled, too: what it logged then
+/// is lost, unless the machine slept.
+fn without_samples(case: &Case<'_>, apart_ns: i64) -> Result<Vec<Range<i64>>, StoreError> {
+    /// What is known of a CPU's samples.
+    struct Sampled {
+        last_ns: i64,
+        is_idle_sampled: bool,
+        gaps: Vec<Range<i64>>,
+    }
+    let span = &case.survey.span;
+    let silences = &case.survey.silences;
+    let is_gap = |gap: &Range<i64>| {
+        let length = gap.end.saturating_sub(gap.start);
+        length > apart_ns && length - silences.asleep_ns(gap) > apart_ns
+    };
+    let mut cpus: FxHashMap<u16, Sampled> = FxHashMap::default();
+    let samples = case.table(Table::Samples)?;
+    let columns = ["time_ns", "cpu", "thread_id"];
+    for batch in case.batches(&samples, i64::MIN..i64::MAX, &columns) {
+        let batch = batch?;
+        let view = SamplesView::new(&batch)?;
+        for row in 0..view.len() {
+            let time_ns = view.time_ns[row];
+            let sampled = cpus.entry(view.cpu[row]).or_insert(Sampled {
+                last_ns: span.start,
+                is_idle_sampled: false,
+                gaps: Vec::new(),
+            });
+            let gap = sampled.last_ns..time_ns.max(sampled.last_ns);
+            sampled.is_idle_sampled |= view.thread_id[row] == 0;
+            sampled.last_ns = gap.end;
+            sampled.gaps.extend(is_gap(&gap).then_some(gap));
+        }
+    }
+    let idle_is_sampled = cpus.into_values().filter(|cpu| cpu.is_idle_sampled);
+    let gaps = idle_is_sampled.flat_map(|cpu| {
+        let to_the_end = cpu.last_ns..span.end.max(cpu.last_ns);
+        let at_end = is_gap(&to_the_end).then_some(to_the_end);
+        cpu.gaps.into_iter().chain(at_end)
+    });
+    Ok(union(gaps.collect()))
 }
 
 fn last_contradiction(case: &Case<'_>, range: &Range<i64>) -> Result<Option<i64>, StoreError> {

@@ -40,13 +40,12 @@ pub(super) fn grouped<'c>(
 ) -> Vec<Group<'c>> {
     let mut of_processes: Vec<Vec<Argued>> = Vec::new();
     for one in argued {
-        // Those not over have their own rows.
+        // Those not over have rows of another kind.
         let same = |group: &&mut Vec<Argued>| {
             let (a, b) = (&group[0].waiter, &one.waiter);
             a.process_row == b.process_row
                 && a.process_id == b.process_id
-                && a.wait.is_some()
-                && b.wait.is_some()
+                && a.wait.is_some() == b.wait.is_some()
         };
         match of_processes.iter_mut().find(same) {
             Some(group) => group.push(one),

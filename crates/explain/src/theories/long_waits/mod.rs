@@ -191,15 +191,22 @@ fn to_be_weighed(case: &Case<'_>, is_asked: bool) -> Vec<Wait> {
 
 /// What is to be said where nobody waited for long.
 fn none(case: &Case<'_>, is_asked: bool) -> Outcome {
+    let unknown = match case.survey.has_ready_events {
+        true => "",
+        false => {
+            "; when threads that had waited for something else could run is not recorded: there are no \
+             events of threads made ready"
+        }
+    };
     let Some(longest) = case.survey.longest_waits.first() else {
         let because = match is_asked {
             true => "no wait for a CPU is known of what is asked for",
             false => "no wait of a ready thread is known",
         };
-        return Outcome::Against(because.to_owned(), Vec::new());
+        return Outcome::Against(format!("{because}{unknown}"), Vec::new());
     };
     let because = format!(
-        "no thread that could run waited for {} or longer{}; the longest was {}, of {}",
+        "no thread that could run waited for {} or longer{}; the longest was {}, of {}{unknown}",
         duration(NOTICED_NS),
         match longest.ready_ns {
             NOTICED_NS.. => " but while the machine slept",
@@ -300,8 +307,9 @@ fn finding(
     let waits: Vec<Wait> = (group.argued.iter())
         .filter_map(|one| one.waiter.wait)
         .collect();
-    if let Some(still) = &worst.at_end {
-        finding = finding.with(still.clone());
+    let at_end = group.argued.iter().filter_map(|one| one.at_end.as_ref());
+    if let Some(still) = still_waiting::together(at_end) {
+        finding = finding.with(still);
     } else {
         let title = format!("Waits of {process} for a CPU");
         finding = finding.with(table_of(

@@ -67,11 +67,14 @@ pub(super) fn read(
         }
     }
     let end = case.survey.complete.until(case.survey.span.end);
+    // By clocks that disagree, what led to a run may seem to come after it.
+    let apart_ns = case.survey.clocks_apart_ns();
     let mut found: Vec<(i64, u32, Last)> = Vec::new();
     for (row, last) in (0..).zip(threads) {
-        let after = last
-            .readied_ns
-            .filter(|ns| last.end_ns.is_none_or(|end| *ns > end));
+        let after = last.readied_ns.filter(|ns| {
+            last.end_ns
+                .is_none_or(|end| *ns > end.saturating_add(apart_ns))
+        });
         let since = after.or(last.end_ns.filter(|_| last.is_ready));
         let Some(since) = since.filter(|ns| end.saturating_sub(*ns) >= at_least_ns.max(1)) else {
             continue;
@@ -90,6 +93,33 @@ pub(super) fn read(
         waiting.extend(still_waiting(case, since..end, row, last)?);
     }
     Ok(waiting)
+}
+
+/// The rows of several such threads as one table.
+pub(super) fn together<'e>(all: impl Iterator<Item = &'e Evidence>) -> Option<Evidence> {
+    let all: Vec<&Evidence> = all.collect();
+    let [first, others @ ..] = &all[..] else {
+        return None;
+    };
+    if others.is_empty() {
+        return Some((*first).clone());
+    }
+    let queries: Vec<String> = all.iter().map(|one| format!("({})", one.query)).collect();
+    let query = format!(
+        "SELECT * FROM ({}) AS waiting ORDER BY since_ns, thread_id",
+        queries.join(" UNION ALL ")
+    );
+    let title = "When threads could run that had not run again when the trace ended";
+    let mut rows: Vec<Vec<Option<Value>>> = all.iter().flat_map(|one| one.rows.clone()).collect();
+    let number = |cell: &Option<Value>| match cell {
+        Some(Value::Integer(number)) => *number,
+        _ => i64::MAX,
+    };
+    rows.sort_by_key(|row| (number(&row[1]), number(&row[0])));
+    Some(Evidence {
+        rows,
+        ..Evidence::new(title, query, &first.columns)
+    })
 }
 
 const RUN_COLUMNS: [&str; 10] = [

@@ -105,10 +105,11 @@ pub(super) fn look_up(case: &Case<'_>, waiters: &mut [Waiter]) -> Result<(), Sto
         priorities.push((rest, now));
         priorities.retain(|(range, _)| !range.is_empty());
         // The priority that ended the wait, raised at its very end, is not that of the wait.
+        let at_end = range.end..=range.end.saturating_add(case.survey.clocks_apart_ns());
         let last = of_thread
             .priorities
             .iter()
-            .find(|change| change.0 == range.end);
+            .find(|change| at_end.contains(&change.0));
         if let (Some((_, old, _)), Some(part)) = (last, priorities.last_mut()) {
             part.1 = Some(*old);
         }

@@ -82,7 +82,8 @@ pub(super) struct Facts {
     freezes: Vec<Freeze>,
     damage: Vec<Damage>,
     has_interrupts: bool,
-    clocks_disagree: bool,
+    /// How far apart two clocks may be, in nanoseconds; 0 if they agree.
+    clocks_apart_ns: i64,
 }
 
 struct Freeze {
@@ -129,7 +130,7 @@ impl Facts {
             freezes,
             damage,
             has_interrupts: case.has(Table::Interrupts)?,
-            clocks_disagree: !case.survey.clock_skews.is_empty(),
+            clocks_apart_ns: case.survey.clocks_apart_ns(),
         })
     }
 }
@@ -163,14 +164,27 @@ const LOSSES: [&str; 11] = [
 impl Facts {
     /// Whether any wait may be none: something is lost, or clocks disagree.
     pub(super) fn waits_may_be_none(&self) -> bool {
-        self.clocks_disagree || self.damage.iter().any(Damage::is_loss)
+        self.clocks_disagree() || self.lacks_events()
     }
 
-    /// Until when something may be lost in a range, as far as that is known.
-    pub(super) fn lost_until(&self, range: &Range<i64>) -> Option<i64> {
-        let losses = self.damage.iter().filter(|damage| damage.is_loss());
-        let within = losses.filter(|damage| damage.may_lie_in(range));
-        within.filter_map(|damage| damage.end_ns).max()
+    /// Whether events are lost or broken.
+    pub(super) fn lacks_events(&self) -> bool {
+        self.damage.iter().any(Damage::is_loss)
+    }
+
+    fn clocks_disagree(&self) -> bool {
+        self.clocks_apart_ns > 0
+    }
+
+    /// Whether what made the thread ready may have led to the run before the wait, had clocks agreed:
+    /// it follows that run's end by no more than they are apart.
+    fn may_be_of_run_before(&self, waiter: &Waiter) -> bool {
+        let wait = waiter.wait.as_ref();
+        let readied = wait.and_then(|wait| wait.readied_ns.zip(wait.previous_out_ns));
+        self.clocks_disagree()
+            && readied.is_some_and(|(readied_ns, out_ns)| {
+                readied_ns.saturating_sub(out_ns) <= self.clocks_apart_ns
+            })
     }
 
     /// Whether a wait is likely none: most CPUs that the thread could have had were idle, and events
@@ -180,7 +194,7 @@ impl Facts {
         waiter.is_paged_out != Some(true)
             && held.by(By::Idle) as f64 >= HALF * held.all_ns as f64
             && (waiter.wait.is_none()
-                || self.clocks_disagree
+                || self.clocks_disagree()
                 || waiter.certain.is_none()
                     && (self.damage.iter()).any(|d| d.is_loss() && d.may_lie_in(&waiter.range)))
     }
@@ -279,7 +293,9 @@ pub(super) fn weigh(
     weighed.push((Cause::PagedOut, paged_out(case, waiter, &scales)));
     weighed.push((Cause::Frozen, frozen(case, facts, waiter, &scales)));
     weighed.push((Cause::Suspended, suspended(case, waiter, &scales)));
-    let is_doubtful = waiter.ran_unseen || facts.may_have_lost(waiter, held);
+    let is_doubtful = waiter.ran_unseen
+        || facts.may_be_of_run_before(waiter)
+        || facts.may_have_lost(waiter, held);
     weighed.push((Cause::LostEvents, lost(facts, waiter, is_doubtful, &scales)));
 
     let explain_half = weighed.iter().filter(|(_, verdict)| {
@@ -609,7 +625,12 @@ fn lost(facts: &Facts, waiter: &Waiter, is_doubtful: bool, scales: &Scales<'_>) 
             "switches contradict each other while it waited, or some CPU's are missing: it may have run \
              unseen",
         ),
-        (false, true) if facts.clocks_disagree => (
+        (false, true) if facts.may_be_of_run_before(waiter) => (
+            scales.ready_ns,
+            "clocks disagree by more than lay between its run before and what made it ready: that may \
+             have led to that run",
+        ),
+        (false, true) if facts.clocks_disagree() => (
             scales.ready_ns,
             "CPUs were idle while it waited, and clocks disagree: it likely ran at once",
         ),

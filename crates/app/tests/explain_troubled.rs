@@ -1,0 +1,255 @@
+//! Traces with something wrong in them beside what a scenario is about: that is still found, and
+//! nothing else is. What would be found of the same machine's whole trace is asked of a simulation
+//! that differs in what is logged only.
+
+mod explained;
+mod program;
+mod simulated;
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use explained::{Explained, column};
+use simulated::{Simulated, list, number, text};
+
+/// Two seconds of two processors, in the midst of the wait that the scenario is about.
+const LOSS: &str = r#"trouble.lose=[{from="35s",to="36s",cpus=[2,5]}]"#;
+
+/// A processor's clock that is ahead, and one that jumps in the midst of that wait.
+const SKEW: &str = r#"trouble.skew=[{cpu=4,ahead="5ms"},{cpu=5,ahead="20ms",from="36s"}]"#;
+
+/// A desktop of two processors.
+const TWO_CPUS: [&str; 4] = [
+    "machine.processors=2",
+    "disk.0.cpu=1",
+    "device.audio.cpus=[1]",
+    "device.display.cpus=[1]",
+];
+
+fn simulated(scenario: &str, sets: &[&str], options: &[&str]) -> Simulated {
+    let sets = sets.iter().flat_map(|set| ["--set", set]);
+    let options: Vec<&str> = sets.chain(options.iter().copied()).collect();
+    Simulated::new(scenario, &options)
+}
+
+/// What is found beyond information: by which theory and, of waits, of which process.
+fn complaints(explained: &Explained) -> BTreeSet<(String, String)> {
+    let findings = explained.findings().iter();
+    let grave = findings.filter(|found| found["severity"] != "information");
+    grave
+        .map(|found| {
+            let sentence = text(&found["sentence"]);
+            let (_, process) = sentence.split_once(" of ").unwrap_or_default();
+            let process = match found["theory"].as_str() {
+                Some("long-waits") => process.split_once(')').unwrap_or_default().0,
+                _ => "",
+            };
+            (text(&found["theory"]), process.to_owned())
+        })
+        .collect()
+}
+
+/// The longest wait of the program by the truth: from when to when it was ready.
+fn longest_wait(simulated: &Simulated, process: &str) -> (i64, i64) {
+    let watched = list(&simulated.truth, "watched_threads").iter();
+    let of_it = watched.filter(|thread| thread["process"]["name"] == process);
+    let waits = of_it.flat_map(|thread| list(thread, "longest_ready_waits"));
+    let longest = waits.max_by_key(|wait| number(wait, "ready_ns")).unwrap();
+    (number(longest, "readied_ns"), number(longest, "ran_ns"))
+}
+
+#[test]
+fn a_wait_through_lost_events_is_told_from_their_end_on() {
+    for seed in ["--seed=1", "--seed=2"] {
+        let whole = simulated("rank-stall", &[], &[seed]);
+        let lossy = simulated("rank-stall", &[LOSS], &[seed]);
+        assert_eq!(whole.truth["processes"], lossy.truth["processes"]);
+        let explained = Explained::new(&lossy.trace, &["--no-cache"]);
+        let first = &explained.findings()[0];
+        let sentence = text(&first["sentence"]);
+        assert!(sentence.contains("LockApp.exe"), "{seed}: {sentence}");
+        assert!(sentence.contains("its rank was 2"), "{seed}: {sentence}");
+        let (_, ran_ns) = longest_wait(&lossy, "LockApp.exe");
+        let lost_ns = number(&first["loss"], "lost_ns");
+        // To some samples, its thread may have run until 36 s.
+        let off = (lost_ns - (ran_ns - 36_000_000_000)).abs();
+        assert!(off < 50_000_000, "{seed}: {lost_ns}");
+        let mut expected = complaints(&Explained::new(&whole.trace, &["--no-cache"]));
+        expected.insert(("capture".to_owned(), String::new()));
+        let found = complaints(&explained);
+        assert!(
+            found.is_subset(&expected),
+            "{seed}: {found:?}, {expected:?}"
+        );
+    }
+}
+
+#[test]
+fn lost_events_of_one_of_two_cpus_make_no_waits() {
+    for seed in 101..109 {
+        let seed = format!("--seed={seed}");
+        let sets = [&TWO_CPUS[..], &["trouble.lose.0.cpus=[1]"]].concat();
+        let lossy = simulated("lost-events", &sets, &[&seed]);
+        let explained = Explained::new(&lossy.trace, &["--no-cache"]);
+        let only = BTreeSet::from([("capture".to_owned(), String::new())]);
+        assert_eq!(complaints(&explained), only, "{seed}");
+    }
+}
+
+/// A hole in the file, some four seconds in the midst of the wait that the scenario is about, and a part
+/// that is cut out of it: nothing counts the events that were there.
+#[test]
+fn a_hole_makes_no_waits() {
+    let stall = simulated("rank-stall", &[], &[]);
+    let expected = complaints(&Explained::new(&stall.trace, &["--no-cache"]));
+    let bytes = std::fs::read(&stall.trace).unwrap();
+    let hole = [&bytes[..12_000_000], &[0; 4_000_000], &bytes[16_000_000..]].concat();
+    let cut = [&bytes[..12_000_000], &bytes[16_000_123..]].concat();
+    for part in [hole, cut] {
+        std::fs::write(&stall.trace, part).unwrap();
+        let explained = Explained::new(&stall.trace, &["--no-cache"]);
+        let mut found = complaints(&explained);
+        assert!(found.remove(&("capture".to_owned(), String::new())));
+        assert!(found.is_subset(&expected), "{found:?}, {expected:?}");
+        let first = text(&explained.findings()[0]["sentence"]);
+        assert!(first.contains("LockApp.exe"), "{first}");
+    }
+}
+
+/// What made a thread ready that ran by another's clock before it does not lead to its next run.
+#[test]
+fn clocks_that_disagree_make_no_waits_of_a_busy_machine() {
+    for seed in ["--seed=1", "--seed=2", "--seed=3"] {
+        let whole = simulated("rank-stall", &[], &[seed]);
+        let skewed = simulated("rank-stall", &[SKEW], &[seed]);
+        let explained = Explained::new(&skewed.trace, &["--no-cache"]);
+        let mut expected = complaints(&Explained::new(&whole.trace, &["--no-cache"]));
+        expected.insert(("clocks".to_owned(), String::new()));
+        let found = complaints(&explained);
+        assert!(
+            found.is_subset(&expected),
+            "{seed}: {found:?}, {expected:?}"
+        );
+        for found in explained.of("clocks") {
+            let sentence = text(&found["sentence"]);
+            let (_, by) = sentence.split_once("CPU 4's clock is ahead by ").unwrap();
+            assert!(
+                by.starts_with("5.0 ms") || by.starts_with("4."),
+                "{sentence}"
+            );
+        }
+        let first = &explained.findings()[0];
+        let (readied_ns, ran_ns) = longest_wait(&skewed, "LockApp.exe");
+        let lost_ns = number(&first["loss"], "lost_ns");
+        let off = (lost_ns - (ran_ns - readied_ns)).abs();
+        assert!(off <= 20_000_000, "{seed}: {lost_ns}");
+    }
+}
+
+/// A thread that starved is raised to 15 when its wait ends, by whichever clock.
+#[test]
+fn a_starved_thread_has_its_own_priority_by_any_clock() {
+    let skew = r#"trouble.skew=[{cpu=4,ahead="5ms"},{cpu=5,ahead="20ms",from="5s"}]"#;
+    let starved = simulated("priority-starved", &[skew], &["--duration=12s"]);
+    let explained = Explained::new(&starved.trace, &["--no-cache"]);
+    for found in explained.of("long-waits") {
+        let sentence = text(&found["sentence"]);
+        assert!(!sentence.contains("priority 15"), "{sentence}");
+        assert!(!sentence.contains("the dispatcher did not"), "{sentence}");
+    }
+}
+
+/// The run during which a clock jumps by 20 ms has them too: that its CPU time is wrong is said.
+#[test]
+fn cpu_time_by_clocks_that_disagree_is_doubted() {
+    let trouble = simulated("clock-trouble", &[], &[]);
+    let explained = Explained::new(&trouble.trace, &["--no-cache"]);
+    let used = &explained.of("cpu-use")[..1];
+    let (names, times) = (column(used, "process"), column(used, "cpu_ns"));
+    let mut off = 0;
+    for (name, ns) in names.iter().zip(&times) {
+        let mut of_truth = list(&trouble.truth, "processes").iter();
+        let of_truth = of_truth.find(|process| {
+            text(name) == format!("{} ({})", text(&process["name"]), process["id"])
+        });
+        off += (ns.as_i64().unwrap() - number(of_truth.unwrap(), "cpu_ns")).abs();
+    }
+    assert!((15_000_000..25_000_000).contains(&off), "{off}");
+    let doubts = used[0]["doubts"].to_string();
+    assert!(doubts.contains("clocks disagree, by 20.0 ms"), "{doubts}");
+}
+
+/// Without events of threads made ready, that none is known to have waited is no answer.
+#[test]
+fn waits_that_are_not_recorded_are_said_not_to_be() {
+    let less = r#"record.kernel=["PROC_THREAD","LOADER","CSWITCH","PROFILE"]"#;
+    let pinned = simulated("affinity-pinned", &[less], &["--duration=6s"]);
+    let explained = Explained::new(&pinned.trace, &["--no-cache"]);
+    let mut theories = list(&explained.report["explanation"], "theories").iter();
+    let waits = theories.find(|verdict| verdict["theory"] == "long-waits");
+    let because = text(&waits.unwrap()["because"]);
+    assert!(because.contains("is not recorded"), "{because}");
+}
+
+/// Threads of one program that starve until the trace ends are one finding.
+#[test]
+fn threads_that_still_wait_are_told_as_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("starved.toml");
+    let scenario = r#"
+        extends = "priority-starved"
+        title = "Twelve threads of a low priority starve until the end"
+        duration = "4s"
+        [[add.process]]
+        name = "indexer.exe"
+        class = "below-normal"
+        [[add.process.thread]]
+        name = "index"
+        count = 12
+        program = [ { until = "1500ms" }, { run = "400ms" }, { until = "1h" } ]
+    "#;
+    std::fs::write(&file, scenario).unwrap();
+    let starved = simulated(file.to_str().unwrap(), &[], &[]);
+    let explained = Explained::new(&starved.trace, &["--no-cache"]);
+    let of_it: Vec<&Value> = (explained.of("long-waits").into_iter())
+        .filter(|found| text(&found["sentence"]).contains("of indexer.exe"))
+        .collect();
+    assert_eq!(of_it.len(), 1, "{of_it:#?}");
+    assert_eq!(column(&of_it, "since_ns").len(), 12);
+    let sentence = text(&of_it[0]["sentence"]);
+    assert!(sentence.contains("11 more such waits"), "{sentence}");
+    #[cfg(feature = "sql")]
+    explained.check_queries(&["--no-cache"]);
+}
+
+/// All processors are busy all the time between 30.4 s and 49.8 s: so is a part from within.
+#[test]
+fn a_part_of_a_trace_is_as_busy_as_it_was() {
+    let stall = simulated("rank-stall", &[], &[]);
+    let (readied_ns, ran_ns) = longest_wait(&stall, "LockApp.exe");
+    assert!(readied_ns < 31_000_000_000 && ran_ns > 33_000_000_000);
+    let folder = tempfile::tempdir().unwrap();
+    let part = folder.path().join("part.etl");
+    let part = part.to_str().unwrap();
+    program::text(&[
+        "trim",
+        &stall.trace,
+        "-o",
+        part,
+        "--from",
+        "31",
+        "--to",
+        "33",
+    ]);
+    let explained = Explained::new(part, &["--no-cache"]);
+    assert_eq!(explained.judgement("suspended"), "against");
+    let span = &explained.report["explanation"]["span"];
+    let span = number(span, "start")..number(span, "end");
+    assert!((span.start - 31_000_000_000).abs() < 20_000_000, "{span:?}");
+    assert!((span.end - 33_000_000_000).abs() < 20_000_000, "{span:?}");
+    let busy = column(&explained.of("cpu-use"), "busy_ns");
+    let (busy, cpus) = (busy[0].as_i64().unwrap(), 8);
+    let off = cpus * 2_000_000_000 - busy;
+    assert!((0..busy / 100).contains(&off), "{busy}");
+}
