@@ -274,7 +274,11 @@ impl Graph {
                 let request = LanesRequest {
                     range: view.range,
                     width: LANE_PIXELS,
-                    cpus: cpus.map(|cpus| cpus.iter().flat_map(|cpu| cpu.parse()).collect()),
+                    cpus: cpus.map(|cpus| {
+                        cpus.iter()
+                            .flat_map(|cpu| cpu.parse::<u16>())
+                            .collect::<Vec<_>>()
+                    }),
                 };
                 Graph::Lanes(explorer.lanes(&request, cancelled)?)
             }
