@@ -7,8 +7,8 @@ table! {
     /// One row per run of a thread on a CPU, idle threads included: from the context switch that
     /// brought it there to the one that ended it. These are the rows of *CPU Usage (Precise)*.
     ///
-    /// The thread is the one that the ending switch says ran. A run that was under way when the
-    /// trace began, or when it ended, is cut there (`starts_at_switch`, `ends_at_switch`).
+    /// The thread is the one that the ending switch says ran. A run that was under way at the trace's
+    /// first switch, or when it ended, is cut there (`starts_at_switch`, `ends_at_switch`).
     /// Columns named `previous_…` tell of the thread's switch-out before this run, `…_out` of the
     /// switch that ended it.
     CpuRuns, CpuRunsView = "cpu_runs" sorted by end_ns {
