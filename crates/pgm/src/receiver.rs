@@ -14,6 +14,7 @@ use std::{
     net::IpAddr,
 };
 
+use bytes::Bytes;
 pub use config::{Order, ReceiverConfig};
 pub use event::Event;
 use peer::Peer;
@@ -98,6 +99,17 @@ impl Receiver {
 
     /// Handles a packet that came from the address `from`; those for other ports are ignored.
     pub fn handle(&mut self, now: Time, from: IpAddr, packet: &Packet<'_>) {
+        self.handle_from(now, from, packet, None);
+    }
+
+    /// As [`Receiver::handle`], where the packet lies in memory that messages may share.
+    pub(crate) fn handle_from(
+        &mut self,
+        now: Time,
+        from: IpAddr,
+        packet: &Packet<'_>,
+        room: Option<&Bytes>,
+    ) {
         let tsi = packet.tsi();
         if packet.body.is_upstream() {
             if packet.source_port == self.config.destination_port
@@ -127,7 +139,7 @@ impl Receiver {
                 new.insert(Peer::new(self.config, tsi, from, now, seed))
             }
         };
-        peer.handle(now, from, packet);
+        peer.handle(now, from, packet, room);
         self.may_have_events(tsi);
     }
 

@@ -8,6 +8,7 @@ mod interface;
 mod join_source;
 mod link;
 mod raw;
+mod room;
 mod udp;
 mod wait;
 
@@ -395,7 +396,7 @@ impl Socket {
         } = self;
         let own = source.as_ref().map(Source::tsi);
         let dialect = link.dialect(source.as_ref(), receiver.as_ref());
-        link.receive(&mut |from, bytes| {
+        link.receive(&mut |from, bytes, room| {
             let Ok(packet) = Packet::parse(bytes, dialect) else {
                 *unreadable += 1;
                 return;
@@ -406,7 +407,7 @@ impl Socket {
             } else if let Some(receiver) = receiver
                 && (only.is_empty() || packet.body.is_upstream() || only.contains(&from))
             {
-                receiver.handle(now, from, &packet);
+                receiver.handle_from(now, from, &packet, room);
             }
         })
     }

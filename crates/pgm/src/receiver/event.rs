@@ -1,5 +1,7 @@
 //! What a receiver hands out.
 
+use bytes::Bytes;
+
 use crate::wire::{Reset, Sqn, Tsi};
 
 /// What has happened to a source.
@@ -11,8 +13,9 @@ pub enum Event {
         source: Tsi,
         /// The number of its first packet.
         sqn: Sqn,
-        /// The message, which may be empty.
-        payload: Vec<u8>,
+        /// The message, which may be empty. It may share memory with others that came in the same
+        /// call: a copy of what is kept for long lets go of them.
+        payload: Bytes,
     },
     /// Packets are lost for good; what comes after them follows.
     Lost {

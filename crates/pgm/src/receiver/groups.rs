@@ -240,6 +240,7 @@ impl ReceiveWindow {
             {
                 self.timers.disarm(Target::Packet(sqn.0), request);
                 self.slots[at] = Slot::Taken(None);
+                self.missing -= 1;
             }
         }
         self.group_changed(now, group);
@@ -309,7 +310,7 @@ impl ReceiveWindow {
                     for found in found {
                         let sqn = group.plus(found.index as u32);
                         let piece = Piece {
-                            payload: found.payload,
+                            payload: found.payload.into(),
                             fragment: found.fragment,
                         };
                         if let Some(at) = self.slot_of(sqn)

@@ -2,6 +2,8 @@
 
 use std::{net::IpAddr, time::Duration};
 
+use bytes::Bytes;
+
 use super::{
     Event, ReceiverConfig, ReceiverStatistics,
     groups::ParityPacket,
@@ -103,7 +105,13 @@ impl Peer {
     }
 
     /// Handles a packet of this source.
-    pub(super) fn handle(&mut self, now: Time, from: IpAddr, packet: &Packet<'_>) {
+    pub(super) fn handle(
+        &mut self,
+        now: Time,
+        from: IpAddr,
+        packet: &Packet<'_>,
+        room: Option<&Bytes>,
+    ) {
         if self.has_begun_anew() {
             return;
         }
@@ -111,7 +119,11 @@ impl Peer {
         self.is_expired = false;
         match packet.body {
             Body::Spm(spm) => self.handle_spm(now, from, spm, &packet.options),
-            Body::Odata(data) => self.handle_data(now, from, data, packet, How::Original),
+            Body::Odata(data) => {
+                if !self.take_next(from, data, packet, room) {
+                    self.handle_data(now, from, data, packet, How::Original);
+                }
+            }
             Body::Rdata(data) => self.handle_data(now, from, data, packet, How::Repair),
             Body::Ncf(nak) => {
                 self.statistics.ncfs += 1;
@@ -225,6 +237,42 @@ impl Peer {
         self.window.insert(window)
     }
 
+    /// Takes the packet that follows the last one, of a source that has introduced itself: the usual
+    /// case, and short. Says whether it was that.
+    fn take_next(
+        &mut self,
+        from: IpAddr,
+        data: Data,
+        packet: &Packet<'_>,
+        room: Option<&Bytes>,
+    ) -> bool {
+        let Some(window) = &mut self.window else {
+            return false;
+        };
+        let options = &packet.options;
+        let is_alone = options.fragment.is_none()
+            && !options.fin
+            && options.congestion_data.is_none()
+            && options.current_group_size.is_none();
+        let is_usual = is_alone
+            && !packet.parity
+            && data.sqn.since(data.trail) < Sqn::MAX_SPAN
+            && !self.is_finish_told
+            && self.spm_sqn.is_some()
+            && window.comes_next(data.sqn);
+        if is_usual {
+            self.address = from;
+            window.advance_trail(data.trail);
+            // It will be handed out next, and so can stay where it is. What waits for others is copied,
+            // or a few short packets could hold much memory.
+            window.append(match room {
+                Some(room) => room.slice_ref(packet.payload),
+                None => Bytes::copy_from_slice(packet.payload),
+            });
+        }
+        is_usual
+    }
+
     fn handle_data(&mut self, now: Time, from: IpAddr, data: Data, packet: &Packet<'_>, how: How) {
         let Data { sqn, trail } = data;
         if sqn.since(trail) >= Sqn::MAX_SPAN || self.is_finish_told {
@@ -272,7 +320,7 @@ impl Peer {
             );
         } else {
             let piece = Piece {
-                payload: packet.payload.to_vec(),
+                payload: Bytes::copy_from_slice(packet.payload),
                 fragment: options.fragment,
             };
             window.insert(now, sqn, piece, how);

@@ -5,6 +5,8 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
+
 use super::{
     Order, ReceiverConfig, ReceiverStatistics,
     groups::Groups,
@@ -29,6 +31,8 @@ pub(super) struct ReceiveWindow {
     /// The number of the first slot.
     pub(super) base: Sqn,
     pub(super) slots: VecDeque<Slot>,
+    /// How many of the slots are missing.
+    pub(super) missing: usize,
     /// The first slot that was not handed out.
     next: usize,
     /// How far the message there is known to be whole.
@@ -67,7 +71,7 @@ pub(super) enum Slot {
 /// A data packet that came.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
-    pub(super) payload: Vec<u8>,
+    pub(super) payload: Bytes,
     pub(super) fragment: Option<Fragment>,
 }
 
@@ -104,7 +108,7 @@ pub(super) enum How {
 /// What is handed out.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Delivery {
-    Message { sqn: Sqn, payload: Vec<u8> },
+    Message { sqn: Sqn, payload: Bytes },
     Lost { first: Sqn, packets: u32 },
 }
 
@@ -122,6 +126,7 @@ impl ReceiveWindow {
             joined: first,
             base: first,
             slots: VecDeque::new(),
+            missing: 0,
             next: 0,
             scan: Scan::default(),
             trail: first,
@@ -202,6 +207,7 @@ impl ReceiveWindow {
         let count = room.min(self.lead.plus(1).since(end) as usize);
         self.slots
             .extend((0..count).map(|_| Slot::Missing(Request::deferred(now))));
+        self.missing += count;
         self.ask_for_new(now, end);
     }
 
@@ -214,6 +220,7 @@ impl ReceiveWindow {
         self.advance_lead(now, sqn.minus(1));
         if sqn == self.end() && self.has_room() {
             self.slots.push_back(Slot::Missing(Request::deferred(now)));
+            self.missing += 1;
             self.lead = if self.lead.is_before(sqn) {
                 sqn
             } else {
@@ -231,6 +238,28 @@ impl ReceiveWindow {
             }
             Some(_) | None => self.statistics.refused += 1,
         }
+    }
+
+    /// Whether this is the packet after the last, nothing is missing before it, and it waits for
+    /// nothing: it can be appended.
+    pub(super) fn comes_next(&self, sqn: Sqn) -> bool {
+        sqn == self.end()
+            && self.lead.plus(1) == sqn
+            && self.missing == 0
+            && self.config.order == Order::AsSent
+            && !self.groups.is_active()
+            && self.has_room()
+    }
+
+    /// Takes a whole message that comes next.
+    pub(super) fn append(&mut self, payload: Bytes) {
+        self.statistics.packets += 1;
+        self.bytes += payload.len();
+        self.lead = self.end();
+        self.slots.push_back(Slot::Held(Piece {
+            payload,
+            fragment: None,
+        }));
     }
 
     fn has_room(&self) -> bool {
@@ -264,6 +293,7 @@ impl ReceiveWindow {
         else {
             return;
         };
+        self.missing -= 1;
         self.timers.disarm(Target::Packet(sqn.0), &request);
         let missing = now.since(request.since);
         let statistics = &mut self.statistics;
@@ -300,6 +330,7 @@ impl ReceiveWindow {
         if let Slot::Missing(request) = &self.slots[at] {
             self.timers.disarm(Target::Packet(sqn.0), request);
             self.slots[at] = Slot::Lost;
+            self.missing -= 1;
             self.forget_settled_group(sqn);
         }
     }
@@ -313,8 +344,11 @@ impl ReceiveWindow {
 
     /// What is to be handed out next, if anything.
     pub(super) fn next_delivery(&mut self, now: Time) -> Option<Delivery> {
-        let delivery = self.next_whole().or_else(|| self.next_in_order());
-        self.drop_passed();
+        let delivery = self.next_at_front().or_else(|| {
+            let delivery = self.next_whole().or_else(|| self.next_in_order());
+            self.drop_passed();
+            delivery
+        });
         self.extend(now);
         match &delivery {
             Some(Delivery::Message { payload, .. }) => {
@@ -325,6 +359,25 @@ impl ReceiveWindow {
             None => {}
         }
         delivery
+    }
+
+    /// A message of one packet at the front, where no group needs it: the usual case, and short.
+    fn next_at_front(&mut self) -> Option<Delivery> {
+        let is_usual =
+            self.next == 0 && !self.groups.is_active() && self.config.order == Order::AsSent;
+        let front = self.slots.pop_front_if(
+            |slot| matches!(slot, Slot::Held(piece) if is_usual && piece.part().is_none()),
+        );
+        let Some(Slot::Held(piece)) = front else {
+            return None;
+        };
+        let sqn = self.base;
+        self.base = sqn.plus(1);
+        self.bytes -= piece.payload.len();
+        Some(Delivery::Message {
+            sqn,
+            payload: piece.payload,
+        })
     }
 
     /// A message that came out of order, where that does not matter.
@@ -393,6 +446,7 @@ impl ReceiveWindow {
     fn restart(&mut self, base: Sqn) {
         self.forget_all_groups();
         self.slots.clear();
+        self.missing = 0;
         self.bytes = 0;
         self.parts.clear();
         self.whole.clear();
@@ -463,25 +517,24 @@ impl ReceiveWindow {
     }
 
     /// Takes the payloads of held slots.
-    fn take(&mut self, at: usize, packets: usize) -> Vec<u8> {
-        let mut payload = Vec::new();
+    fn take(&mut self, at: usize, packets: usize) -> Bytes {
+        let mut whole = Vec::new();
         for slot in self.slots.range_mut(at..at + packets) {
             let Slot::Held(piece) = std::mem::replace(slot, Slot::Taken(None)) else {
                 continue;
             };
             if self.groups.is_active() {
-                payload.extend_from_slice(&piece.payload);
+                whole.extend_from_slice(&piece.payload);
                 *slot = Slot::Taken(Some(piece));
                 continue;
             }
             self.bytes -= piece.payload.len();
-            if payload.is_empty() {
-                payload = piece.payload;
-            } else {
-                payload.extend_from_slice(&piece.payload);
+            if packets == 1 {
+                return piece.payload;
             }
+            whole.extend_from_slice(&piece.payload);
         }
-        payload
+        whole.into()
     }
 
     /// Drops slots that were handed out and that no group needs.

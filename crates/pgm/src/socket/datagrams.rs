@@ -22,11 +22,12 @@ pub(super) struct Datagrams {
     calls: system::Calls,
 }
 
-/// What came in one call, at the start of the room for it: datagrams of one length, the last of which
-/// may be shorter.
+/// What came, in the room for it: datagrams of one length, the last of which may be shorter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Came {
     pub(super) from: IpAddr,
+    /// Where in the room.
+    pub(super) at: usize,
     /// Bytes in all.
     pub(super) length: usize,
     /// Bytes of each.
@@ -38,10 +39,11 @@ impl Datagrams {
     /// which is precise; this one is rounded to the system's ticks.
     pub(super) const WAIT: Option<Duration> = system::Calls::WAIT;
 
-    /// How much room [`Datagrams::receive`] needs: for the longest datagram, or as many shorter ones.
+    /// How much room [`Datagrams::receive`] needs for the longest datagram, or as many shorter ones as
+    /// come as one.
     pub(super) const ROOM: usize = 1 << 16;
 
-    /// With `joined` what comes may come several in one call.
+    /// With `joined` datagrams of one length may come as one.
     pub(super) fn new(socket: UdpSocket, joined: bool) -> io::Result<Datagrams> {
         let calls = system::Calls::of(&socket, joined)?;
         Ok(Datagrams {
@@ -81,13 +83,18 @@ impl Datagrams {
         self.calls.send(&self.socket, bytes, each, to.or(self.peer))
     }
 
-    /// Receives what has come, as the system gives it in one call.
-    pub(super) fn receive(&mut self, room: &mut [u8]) -> io::Result<Came> {
-        self.calls.receive(&self.socket, room, false)
+    /// Receives what has come, as the system gives it in one call: as much as there is room for of
+    /// [`Datagrams::ROOM`] each.
+    pub(super) fn receive(&mut self, room: &mut [u8], came: &mut Vec<Came>) -> io::Result<()> {
+        self.calls.receive(&self.socket, room, came, false)
     }
 
     /// The same, but waits for it, at most [`Datagrams::WAIT`]: one call less than to poll before.
-    pub(super) fn receive_waiting(&mut self, room: &mut [u8]) -> io::Result<Came> {
-        self.calls.receive(&self.socket, room, true)
+    pub(super) fn receive_waiting(
+        &mut self,
+        room: &mut [u8],
+        came: &mut Vec<Came>,
+    ) -> io::Result<()> {
+        self.calls.receive(&self.socket, room, came, true)
     }
 }

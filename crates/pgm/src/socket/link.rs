@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use socket2::SockRef;
 
 use super::{
@@ -33,8 +34,8 @@ pub(super) enum More {
     No,
 }
 
-/// Takes a packet and where it came from.
-pub(super) type Take<'a> = dyn FnMut(IpAddr, &[u8]) + 'a;
+/// Takes a packet, where it came from, and the memory in which it lies if messages may share that.
+pub(super) type Take<'a> = dyn FnMut(IpAddr, &[u8], Option<&Bytes>) + 'a;
 
 impl Link {
     /// No more goes in one call.

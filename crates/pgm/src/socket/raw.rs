@@ -110,11 +110,11 @@ impl Raw {
         };
         let bytes = &self.room[..length];
         if self.own.is_ipv6() {
-            take(from.ip(), bytes);
+            take(from.ip(), bytes, None);
         } else if let Some((to, payload)) = payload(bytes)
             && (IpAddr::V4(to) == self.group || IpAddr::V4(to) == self.own)
         {
-            take(from.ip(), payload);
+            take(from.ip(), payload, None);
         }
         Ok(More::Perhaps)
     }

@@ -14,9 +14,14 @@ use super::{
     datagrams::{Came, Datagrams},
     error::Doing,
     link::{Ends, More, Take, endpoint},
+    room::Room,
     wait::{MOST, wait},
 };
 use crate::Destination;
+
+/// How many datagrams come in one call, at most, where each comes by itself. Memory that none has filled
+/// is only set aside.
+const ONE_BY_ONE: usize = 32;
 
 #[derive(Debug)]
 pub(super) struct Udp {
@@ -30,9 +35,9 @@ pub(super) struct Udp {
     unicast: u16,
     multicast: u16,
     asked: usize,
-    room: Vec<u8>,
-    /// What came while it was waited for, and is still in the room.
-    came: Option<Came>,
+    room: Room,
+    /// What came and is still in the room.
+    came: Vec<Came>,
     /// Which of the sockets can be read, where that is known.
     readable: Option<[bool; MOST]>,
 }
@@ -80,8 +85,11 @@ impl Udp {
             unicast,
             multicast,
             asked: config.buffer,
-            room: vec![0; Datagrams::ROOM],
-            came: None,
+            room: Room::of(match config.joined {
+                true => Datagrams::ROOM,
+                false => ONE_BY_ONE * Datagrams::ROOM,
+            }),
+            came: Vec::new(),
             readable: None,
         })
     }
@@ -144,7 +152,7 @@ impl Udp {
         most: Option<Duration>,
         to_send: bool,
     ) -> Result<(), SocketError> {
-        if self.came.is_some() {
+        if !self.came.is_empty() {
             return Ok(());
         }
         let is_long = |wait| most.is_none_or(|most| most >= wait);
@@ -155,17 +163,14 @@ impl Udp {
             self.readable = Some(wait(self.sockets().into_iter().flatten(), sends, most)?);
             return Ok(());
         };
-        match group.receive_waiting(&mut self.room) {
-            Ok(came) => self.came = Some(came),
-            Err(error) if says_nothing(&error) => {}
-            Err(error) => return Err(error).doing(|| "receive".to_owned()),
-        }
-        Ok(())
+        let came = &mut self.came;
+        let received = self.room.fill(|room| group.receive_waiting(room, came));
+        if_any(received).map(|_| ())
     }
 
     pub(super) fn receive(&mut self, take: &mut Take<'_>) -> Result<More, SocketError> {
-        if let Some(came) = self.came.take() {
-            hand_out(came, &self.room, take);
+        if !self.came.is_empty() {
+            hand_out(&mut self.came, &self.room, take);
             // If there is more, the next wait has it at once.
             return Ok(More::No);
         }
@@ -177,22 +182,33 @@ impl Udp {
             if readable.next() != Some(true) {
                 continue;
             }
-            match socket.receive(&mut self.room) {
-                Ok(came) => {
-                    hand_out(came, &self.room, take);
-                    more = More::Perhaps;
-                }
-                Err(error) if says_nothing(&error) => {}
-                Err(error) => return Err(error).doing(|| "receive".to_owned()),
+            let came = &mut self.came;
+            if if_any(self.room.fill(|room| socket.receive(room, came)))? {
+                hand_out(&mut self.came, &self.room, take);
+                more = More::Perhaps;
             }
         }
         Ok(more)
     }
 }
 
-fn hand_out(came: Came, room: &[u8], take: &mut Take<'_>) {
-    for packet in room[..came.length].chunks(came.each.max(1)) {
-        take(came.from, packet);
+/// Whether anything was received.
+fn if_any(received: io::Result<()>) -> Result<bool, SocketError> {
+    match received {
+        Ok(()) => Ok(true),
+        Err(error) if says_nothing(&error) => Ok(false),
+        Err(error) => Err(error).doing(|| "receive".to_owned()),
+    }
+}
+
+/// Messages share the room if they fill a good part of it: whoever keeps one keeps all of it.
+fn hand_out(all: &mut Vec<Came>, room: &Room, take: &mut Take<'_>) {
+    let room = room.bytes();
+    for came in all.drain(..) {
+        let shared = (8 * came.length >= room.len()).then_some(room);
+        for packet in room[came.at..came.at + came.length].chunks(came.each.max(1)) {
+            take(came.from, packet, shared);
+        }
     }
 }
 

@@ -214,6 +214,51 @@ impl<'a> NakList<'a> {
 }
 
 impl<'a> Options<'a> {
+    /// Whether there is none. All are looked at without a branch: it is asked for every packet.
+    pub(super) fn is_empty(&self) -> bool {
+        let Options {
+            fragment,
+            encoded_fragment,
+            nak_list,
+            join,
+            back_off_interval,
+            back_off_range,
+            redirect,
+            parity,
+            parity_group,
+            current_group_size,
+            neighbour_unreachable,
+            path,
+            syn,
+            fin,
+            reset,
+            congestion_report,
+            congestion_request,
+            congestion_data,
+            congestion_feedback,
+        } = self;
+        let any = fragment.is_some()
+            | encoded_fragment.is_some()
+            | nak_list.is_some()
+            | join.is_some()
+            | back_off_interval.is_some()
+            | back_off_range.is_some()
+            | redirect.is_some()
+            | parity.is_some()
+            | parity_group.is_some()
+            | current_group_size.is_some()
+            | neighbour_unreachable
+            | path.is_some()
+            | syn
+            | fin
+            | reset.is_some()
+            | congestion_report.is_some()
+            | congestion_request.is_some()
+            | congestion_data.is_some()
+            | congestion_feedback.is_some();
+        !any
+    }
+
     /// Whether any is of those that network elements must look at.
     pub(super) fn are_for_network(&self, is_odata: bool) -> bool {
         self.nak_list.is_some()

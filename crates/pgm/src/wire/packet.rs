@@ -42,13 +42,11 @@ impl<'a> Packet<'a> {
     /// When the bytes are no packet of PGM: see [`WireError`].
     pub fn parse(bytes: &'a [u8], dialect: Dialect) -> Result<Packet<'a>, WireError> {
         let mut cursor = Cursor::new(bytes);
-        let source_port = cursor.u16("the header")?;
-        let destination_port = cursor.u16("the header")?;
-        let code = cursor.u8("the header")?;
-        let flags = cursor.u8("the header")?;
-        let sum = cursor.u16("the header")?;
-        let gsi = Gsi(cursor.array("the header")?);
-        let announced = usize::from(cursor.u16("the header")?);
+        let header: [u8; Packet::HEADER] = cursor.array("the header")?;
+        let [s0, s1, d0, d1, code, flags, c0, c1, gsi @ .., l0, l1] = header;
+        let [source_port, destination_port] = [[s0, s1], [d0, d1]].map(u16::from_be_bytes);
+        let [sum, announced] = [[c0, c1], [l0, l1]].map(u16::from_be_bytes);
+        let announced = usize::from(announced);
         if code >> 6 != 0 {
             return Err(WireError::Version(code >> 6));
         }
@@ -79,7 +77,7 @@ impl<'a> Packet<'a> {
         Ok(Packet {
             source_port,
             destination_port,
-            gsi,
+            gsi: Gsi(gsi),
             parity,
             variable_length: flags & VARIABLE_LENGTH != 0,
             body,
@@ -95,14 +93,13 @@ impl<'a> Packet<'a> {
     pub fn write(&self, dialect: Dialect, out: &mut Vec<u8>) {
         let start = out.len();
         let length = u16::try_from(self.payload.len()).expect("a payload has at most 65,535 bytes");
-        let has_options = self.options != Options::default();
+        let has_options = !self.options.is_empty();
         let mut flags = 0;
         for (flag, is_set) in [
             (OPTIONS_PRESENT, has_options),
             (
                 OPTIONS_FOR_NETWORK,
-                self.options
-                    .are_for_network(matches!(self.body, Body::Odata(_))),
+                has_options && (self.options).are_for_network(matches!(self.body, Body::Odata(_))),
             ),
             (VARIABLE_LENGTH, self.variable_length),
             (PARITY, self.parity),
@@ -111,11 +108,15 @@ impl<'a> Packet<'a> {
                 flags |= flag;
             }
         }
-        out.extend(self.source_port.to_be_bytes());
-        out.extend(self.destination_port.to_be_bytes());
-        out.extend([self.body.code(), flags, 0, 0]);
-        out.extend(self.gsi.0);
-        out.extend(length.to_be_bytes());
+        let [s0, s1] = self.source_port.to_be_bytes();
+        let [d0, d1] = self.destination_port.to_be_bytes();
+        let [g0, g1, g2, g3, g4, g5] = self.gsi.0;
+        let [l0, l1] = length.to_be_bytes();
+        let code = self.body.code();
+        let header: [u8; Packet::HEADER] = [
+            s0, s1, d0, d1, code, flags, 0, 0, g0, g1, g2, g3, g4, g5, l0, l1,
+        ];
+        out.extend_from_slice(&header);
         self.body.write(out);
         if has_options {
             self.options.write(dialect, out);

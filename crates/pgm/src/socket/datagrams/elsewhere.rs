@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use super::Came;
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 
 /// None where the system takes and gives datagrams one by one.
@@ -56,23 +57,26 @@ impl Calls {
         &mut self,
         socket: &UdpSocket,
         room: &mut [u8],
+        came: &mut Vec<Came>,
         _waiting: bool,
-    ) -> io::Result<super::Came> {
-        let Some(batches) = &self.0 else {
-            let (length, from) = socket.recv_from(room)?;
-            return Ok(super::Came {
-                from: from.ip(),
-                length,
-                each: length,
-            });
-        };
+    ) -> io::Result<()> {
         let mut metas = [RecvMeta::default()];
-        batches.recv(socket.into(), &mut [IoSliceMut::new(room)], &mut metas)?;
-        let [came] = metas;
-        Ok(super::Came {
-            from: came.addr.ip(),
-            length: came.len,
-            each: came.stride,
-        })
+        let [meta] = &mut metas;
+        match &self.0 {
+            Some(batches) => {
+                batches.recv(socket.into(), &mut [IoSliceMut::new(room)], &mut metas)?;
+            }
+            None => {
+                (meta.len, meta.addr) = socket.recv_from(room)?;
+                meta.stride = meta.len;
+            }
+        }
+        came.extend(metas.map(|meta| Came {
+            from: meta.addr.ip(),
+            at: 0,
+            length: meta.len,
+            each: meta.stride,
+        }));
+        Ok(())
     }
 }

@@ -1,18 +1,19 @@
-//! The calls of Linux: `UDP_SEGMENT` and `UDP_GRO`.
+//! The calls of Linux: `UDP_SEGMENT` and `UDP_GRO`, and `recvmmsg` for what comes one by one.
 
 use std::{
     io::{self, IoSlice, IoSliceMut},
-    net::{SocketAddr, UdpSocket},
+    net::{IpAddr, SocketAddr, UdpSocket},
     os::fd::AsRawFd,
     time::Duration,
 };
 
+use super::{Came, Datagrams};
 use nix::{
     cmsg_space,
     errno::Errno,
     sys::socket::{
-        ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg,
-        setsockopt, sockopt,
+        ControlMessage, ControlMessageOwned, MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg,
+        recvmsg, sendmsg, setsockopt, sockopt,
     },
 };
 use rustix::net::{SendFlags, send, sendto};
@@ -20,10 +21,16 @@ use rustix::net::{SendFlags, send, sendto};
 /// The kernel's bound on datagrams of one call (`UDP_MAX_SEGMENTS` before Linux 6.9).
 const MOST: usize = 64;
 
+/// Where the next datagram of a call goes that comes by itself: it may have any length, and mostly is
+/// short. Were their beginnings whole pages apart, a processor's caches could not hold many of them.
+const APART: usize = Datagrams::ROOM + 192;
+
 #[derive(Debug)]
 pub(super) struct Calls {
     /// How many datagrams go in one call: 1 where an interface cannot cut them.
     most: usize,
+    /// Whether datagrams come as one.
+    joined: bool,
     control: Vec<u8>,
 }
 
@@ -39,6 +46,7 @@ impl Calls {
         let _ = setsockopt(socket, sockopt::UdpGroSegment, &joined);
         Ok(Calls {
             most: MOST,
+            joined,
             control: cmsg_space!(i32),
         })
     }
@@ -74,28 +82,61 @@ impl Calls {
         &mut self,
         socket: &UdpSocket,
         room: &mut [u8],
+        came: &mut Vec<Came>,
         waiting: bool,
-    ) -> io::Result<super::Came> {
+    ) -> io::Result<()> {
         let flags = match waiting {
-            true => MsgFlags::empty(),
+            true => MsgFlags::MSG_WAITFORONE,
             false => MsgFlags::MSG_DONTWAIT,
         };
+        if !self.joined {
+            return receive_many(socket, room, came, flags);
+        }
+        let flags = flags.difference(MsgFlags::MSG_WAITFORONE);
         let mut parts = [IoSliceMut::new(room)];
         let control = Some(&mut self.control[..]);
-        let came = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut parts, control, flags)?;
-        let each = came.cmsgs()?.find_map(|control| match control {
+        let got = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut parts, control, flags)?;
+        let each = got.cmsgs()?.find_map(|control| match control {
             ControlMessageOwned::UdpGroSegments(each) => usize::try_from(each).ok(),
             _ => None,
         });
-        let v4 = |address: &SockaddrStorage| Some(address.as_sockaddr_in()?.ip().into());
-        let v6 = |address: &SockaddrStorage| Some(address.as_sockaddr_in6()?.ip().into());
-        let from = (came.address).and_then(|address| v4(&address).or_else(|| v6(&address)));
-        Ok(super::Came {
-            from: from.ok_or(io::ErrorKind::WouldBlock)?,
-            length: came.bytes,
-            each: each.unwrap_or(came.bytes),
-        })
+        came.extend(got.address.as_ref().and_then(address).map(|from| Came {
+            from,
+            at: 0,
+            length: got.bytes,
+            each: each.unwrap_or(got.bytes),
+        }));
+        Ok(())
     }
+}
+
+fn address(of: &SockaddrStorage) -> Option<IpAddr> {
+    let v4 = of.as_sockaddr_in().map(|of| of.ip().into());
+    v4.or_else(|| Some(of.as_sockaddr_in6()?.ip().into()))
+}
+
+/// Receives what has come, each datagram by itself.
+fn receive_many(
+    socket: &UdpSocket,
+    room: &mut [u8],
+    came: &mut Vec<Came>,
+    flags: MsgFlags,
+) -> io::Result<()> {
+    let mut parts: Vec<_> = (room.chunks_mut(APART))
+        .map(|part| [IoSliceMut::new(part)])
+        .collect();
+    // Made anew for each call, since it has pointers, with which a socket could go to no other thread.
+    let mut headers = MultiHeaders::<SockaddrStorage>::preallocate(parts.len(), None);
+    let got = recvmmsg(socket.as_raw_fd(), &mut headers, &mut parts, flags, None)?;
+    came.extend(got.zip((0..).step_by(APART)).filter_map(|(got, at)| {
+        Some(Came {
+            from: got.address.as_ref().and_then(address)?,
+            at,
+            length: got.bytes,
+            each: got.bytes,
+        })
+    }));
+    Ok(())
 }
 
 fn send_train(
