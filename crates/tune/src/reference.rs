@@ -135,20 +135,9 @@ fn describe(text: &mut String, setting: &Setting) {
 }
 
 fn allowed(setting: &Setting) -> String {
-    let allowed = &setting.allowed;
-    let range = allowed
-        .range
-        .map(|(least, greatest)| format!("{least} to {greatest}"));
-    let values = allowed.values.iter().map(|value| {
-        let words = [value.name.as_deref(), value.means.as_deref()];
-        let words: Vec<&str> = words.into_iter().flatten().collect();
-        match words.is_empty() {
-            true => value.is.to_string(),
-            false => format!("{} ({})", value.is, words.join(", ")),
-        }
-    });
-    let note = allowed.note.clone();
-    let all: Vec<String> = range.into_iter().chain(values).chain(note).collect();
+    let all = setting
+        .allowed
+        .told(|value, words| format!("{value} ({words})"));
     escaped(&all.join("; "))
 }
 

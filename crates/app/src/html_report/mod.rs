@@ -9,6 +9,7 @@ mod charts;
 mod figures;
 mod findings;
 mod histograms;
+mod still;
 mod usage;
 mod views;
 
@@ -17,12 +18,13 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::cli::{Explained, Failure, TraceTables};
 use crate::output::{Printable, duration, grouped, size};
 use charts::Charts;
+pub(crate) use still::still_page;
 pub(crate) use views::{Panel, ShownView};
 
 const UPLOT_CSS: &str = include_str!("../../assets/uplot/uPlot.min.css");
 const UPLOT_JS: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
 /// How pages look.
-pub(crate) const CSS: &str = include_str!("page.css");
+const CSS: &str = include_str!("page.css");
 const JS: &str = include_str!("page.js");
 
 /// The tables that a page is made of.

@@ -1,59 +1,43 @@
 //! A measurement as one HTML file that needs nothing else.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 use measure::HeatScale;
 
 use super::text::{HEADINGS, cells, clock_went_back, facts, grants, host, remarks, unavailable};
 use super::{Report, heat_maps};
-use crate::html_report::CSS;
+use crate::html_report::still_page;
 use crate::output::Printable;
 
-/// The page. It has no script, and its policy lets none run and nothing be loaded.
+/// The page.
 pub(crate) fn page(report: &Report<'_>, scale: HeatScale) -> String {
     let (axes, maps) = heat_maps(report.measurement(), scale);
     let title = format!("laglab measure {}", report.probe);
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="generator" content=(concat!("laglab ", env!("CARGO_PKG_VERSION")));
-                title { (title) }
-                style { (PreEscaped(CSS)) }
-            }
-            body {
-                header {
-                    p.what { "How late this machine is" }
-                    h1 { (title) }
-                }
-                main {
-                    section {
-                        h2 { "Results" }
-                        (results(report))
-                        @for remark in remarks(report) { p.note { (Printable(&remark)) } }
-                    }
-                    section {
-                        h2 { "Over time" }
-                        // What names methods in it is escaped by its maker.
-                        figure { (PreEscaped(measure::heat_svg(&axes, &maps))) }
-                        p.note { "Each map: time of its own runs to the right, latency upward; the darker, the more samples." }
-                    }
-                    section {
-                        h2 { "Measured on" }
-                        @for fact in facts(report) { p { (Printable(&fact)) } }
-                        @if let Some(warning) = host(report.machine) { p.warning { (Printable(&warning)) } }
-                        @if report.clock.went_back > 0 { p.warning { (clock_went_back(report)) } }
-                        @for (refused, line) in grants(report) { p.warning[refused] { (Printable(&line)) } }
-                        @for line in unavailable(report) { p.note { (Printable(&line)) } }
-                    }
-                }
-                footer { p { "Made by laglab " (env!("CARGO_PKG_VERSION")) "." } }
-            }
+    let header = html! {
+        p.what { "How late this machine is" }
+        h1 { (title) }
+    };
+    let main = html! {
+        section {
+            h2 { "Results" }
+            (results(report))
+            @for remark in remarks(report) { p.note { (Printable(&remark)) } }
+        }
+        section {
+            h2 { "Over time" }
+            // What names methods in it is escaped by its maker.
+            figure { (PreEscaped(measure::heat_svg(&axes, &maps))) }
+            p.note { "Each map: time of its own runs to the right, latency upward; the darker, the more samples." }
+        }
+        section {
+            h2 { "Measured on" }
+            @for fact in facts(report) { p { (Printable(&fact)) } }
+            @if let Some(warning) = host(report.machine) { p.warning { (Printable(&warning)) } }
+            @if report.clock.went_back > 0 { p.warning { (clock_went_back(report)) } }
+            @for (refused, line) in grants(report) { p.warning[refused] { (Printable(&line)) } }
+            @for line in unavailable(report) { p.note { (Printable(&line)) } }
         }
     };
-    page.into_string()
+    still_page(&title, "", &header, &main)
 }
 
 fn results(report: &Report<'_>) -> Markup {

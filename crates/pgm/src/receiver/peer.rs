@@ -119,11 +119,8 @@ impl Peer {
         self.is_expired = false;
         match packet.body {
             Body::Spm(spm) => self.handle_spm(now, from, spm, &packet.options),
-            Body::Odata(data) => {
-                if !self.take_next(from, data, packet, room) {
-                    self.handle_data(now, from, data, packet, How::Original);
-                }
-            }
+            Body::Odata(data) if self.take_next(from, data, packet, room) => {}
+            Body::Odata(data) => self.handle_data(now, from, data, packet, How::Original),
             Body::Rdata(data) => self.handle_data(now, from, data, packet, How::Repair),
             Body::Ncf(nak) => {
                 self.statistics.ncfs += 1;

@@ -201,11 +201,11 @@ fn if_any(received: io::Result<()>) -> Result<bool, SocketError> {
     }
 }
 
-/// Messages share the room if they fill a good part of it: whoever keeps one keeps all of it.
+/// Messages share the room if they fill a part of it: whoever keeps one keeps all of it.
 fn hand_out(all: &mut Vec<Came>, room: &Room, take: &mut Take<'_>) {
     let room = room.bytes();
     for came in all.drain(..) {
-        let shared = (8 * came.length >= room.len()).then_some(room);
+        let shared = (16 * came.length >= room.len()).then_some(room);
         for packet in room[came.at..came.at + came.length].chunks(came.each.max(1)) {
             take(came.from, packet, shared);
         }

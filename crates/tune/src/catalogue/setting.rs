@@ -203,6 +203,25 @@ pub struct WrongType {
     wanted: String,
 }
 
+impl Allowed {
+    /// Its range, its values and its note, a text each; `named` puts a value before its name and what
+    /// it does.
+    pub fn told(&self, named: impl Fn(&Datum, &str) -> String) -> Vec<String> {
+        let range = self.range;
+        let range = range.map(|(least, greatest)| format!("{least} to {greatest}"));
+        let values = self.values.iter().map(|value| {
+            let words = [value.name.as_deref(), value.means.as_deref()];
+            let words: Vec<&str> = words.into_iter().flatten().collect();
+            match words.is_empty() {
+                true => value.is.to_string(),
+                false => named(&value.is, &words.join(", ")),
+            }
+        });
+        let note = self.note.clone();
+        range.into_iter().chain(values).chain(note).collect()
+    }
+}
+
 impl Setting {
     /// What is before the dot of its id: the same for settings that were made to be set together.
     pub fn family(&self) -> &str {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use serde::Serialize;
 use tune::audit::{Audit, Finding};
 use tune::found::{Found, Place};
@@ -12,7 +12,7 @@ use tune::registry::Value;
 
 use super::{MachineOptions, described, said};
 use crate::cli::{Failure, NewFile};
-use crate::html_report::CSS;
+use crate::html_report::still_page;
 use crate::output::{self, Printable};
 
 /// Judges what is set on a machine: what is in effect, what does nothing, what is wrong.
@@ -299,37 +299,24 @@ fn page(report: &Report) -> String {
     let at_default = |told: &&Told| told.remarks.is_empty() && told.differs == Some(false);
     let quiet = report.findings.iter().filter(at_default).count();
     let said = report.findings.len() - quiet;
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="generator" content=(concat!("laglab ", env!("CARGO_PKG_VERSION")));
-                title { "laglab tune audit" }
-                style { (PreEscaped(CSS)) (PreEscaped(TABLE)) }
-            }
-            body {
-                header {
-                    p.what { "How this machine is set" }
-                    h1 { "laglab tune audit" }
-                    p { (Printable(&report.machine.sentence())) }
-                }
-                main { section {
-                    h2 { "Settings" }
-                    p { (report.summary(said, quiet)) }
-                    table {
-                        thead { tr {
-                            th scope="col" { "Setting" } th scope="col" { "Value" }
-                            th scope="col" { "What is to be said" } th scope="col" { "Circumstances" }
-                        } }
-                        tbody { @for told in &report.findings { (rows(told)) } }
-                    }
+    const TITLE: &str = "laglab tune audit";
+    let header = html! {
+        p.what { "How this machine is set" }
+        h1 { (TITLE) }
+        p { (Printable(&report.machine.sentence())) }
+    };
+    let main = html! {
+        section {
+            h2 { "Settings" }
+            p { (report.summary(said, quiet)) }
+            table {
+                thead { tr {
+                    th scope="col" { "Setting" } th scope="col" { "Value" }
+                    th scope="col" { "What is to be said" } th scope="col" { "Circumstances" }
                 } }
-                footer { p { "Made by laglab " (env!("CARGO_PKG_VERSION")) "." } }
+                tbody { @for told in &report.findings { (rows(told)) } }
             }
         }
     };
-    page.into_string()
+    still_page(TITLE, TABLE, &header, &main)
 }

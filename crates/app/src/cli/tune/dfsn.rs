@@ -12,6 +12,7 @@ use tune::dfsn::{
     WhyLeft,
 };
 
+use super::read;
 use crate::cli::{Failure, NewFile};
 use crate::output::{self, Columns, Side};
 
@@ -109,19 +110,6 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         Task::Runbook(args) => runbook(args, json),
         Task::Gate(args) => gate(args, json),
     }
-}
-
-fn read(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
-    let length = fs::metadata(path)
-        .map_err(|error| Failure::input(path, error))?
-        .len();
-    if length > most {
-        return Err(Failure::input(
-            path,
-            format!("has {length} bytes; at most {most} are read"),
-        ));
-    }
-    fs::read(path).map_err(|error| Failure::input(path, error))
 }
 
 /// What was rewritten, in its stable shape for programs.

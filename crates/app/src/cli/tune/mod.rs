@@ -13,6 +13,9 @@ mod replica;
 mod said;
 mod supports;
 
+use std::fs;
+use std::path::Path;
+
 use clap::Subcommand;
 use tune::machine::{Edition, Machine};
 
@@ -83,6 +86,20 @@ impl MachineOptions {
             edition: self.edition,
         }
     }
+}
+
+/// A file of at most so many bytes.
+fn read(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
+    let length = fs::metadata(path)
+        .map_err(|error| Failure::input(path, error))?
+        .len();
+    if length > most {
+        return Err(Failure::input(
+            path,
+            format!("has {length} bytes; at most {most} are read"),
+        ));
+    }
+    fs::read(path).map_err(|error| Failure::input(path, error))
 }
 
 /// The names most like the one that was asked for.

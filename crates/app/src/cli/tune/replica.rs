@@ -1,6 +1,5 @@
 //! `laglab tune replica`.
 
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +10,7 @@ use tune::replica::{
     read_counters,
 };
 
+use super::read;
 use crate::cli::open::TabledTrace;
 use crate::cli::{Failure, cache, say};
 use crate::duration::{Plain, nanoseconds};
@@ -78,7 +78,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         (args.input.extension()).is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
     let watched = match (sampled, &args.volume) {
         (true, Some(volume)) => {
-            let counters = read_counters(&read(&args.input)?, volume);
+            let counters = read_counters(&read(&args.input, MOST_BYTES)?, volume);
             Watched {
                 load: counters.map_err(|error| Failure::input(&args.input, error))?,
                 simulated: false,
@@ -130,19 +130,6 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
             "this link does not carry the load".to_owned(),
         )),
     }
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let length = fs::metadata(path)
-        .map_err(|error| Failure::input(path, error))?
-        .len();
-    if length > MOST_BYTES {
-        return Err(Failure::input(
-            path,
-            format!("has {length} bytes; at most {MOST_BYTES} are read"),
-        ));
-    }
-    fs::read(path).map_err(|error| Failure::input(path, error))
 }
 
 /// What is replicated, and what is to be known of it.
@@ -218,7 +205,7 @@ fn is_on(path: &str, volume: &str) -> bool {
 
 /// The round trips of a file.
 fn round_trips(path: &Path) -> Result<Vec<i64>, Failure> {
-    let text = String::from_utf8_lossy(&read(path)?).into_owned();
+    let text = String::from_utf8_lossy(&read(path, MOST_BYTES)?).into_owned();
     let mut trips = Vec::new();
     let mut left_out = 0;
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {

@@ -217,22 +217,7 @@ fn entry(out: &mut dyn Write, label: &str, text: &str) -> io::Result<()> {
 /// What the setting may be, a line each.
 fn allowed(setting: &Setting) -> Vec<String> {
     let allowed = &setting.allowed;
-    let range = allowed
-        .range
-        .map(|(least, greatest)| format!("{least} to {greatest}"));
-    let values = allowed.values.iter().map(|value| {
-        let words = [value.name.as_deref(), value.means.as_deref()];
-        let words: Vec<&str> = words.into_iter().flatten().collect();
-        match words.is_empty() {
-            true => value.is.to_string(),
-            false => format!("{}: {}", value.is, words.join(", ")),
-        }
-    });
-    range
-        .into_iter()
-        .chain(values)
-        .chain(allowed.note.clone())
-        .collect()
+    allowed.told(|value, words| format!("{value}: {words}"))
 }
 
 impl<'c> OfValue<'c> {
