@@ -243,7 +243,9 @@ impl Socket {
     /// Sends a message to the group.
     ///
     /// # Errors
-    /// When it cannot be sent yet, or at all: see [`SocketError`].
+    /// When it cannot be sent yet, or at all: see [`SocketError`]. Where the system refuses
+    /// ([`SocketError::System`]: the interface is down), the message was taken all the same, and is
+    /// repaired like one that was lost on its way.
     pub fn send(&mut self, message: &[u8]) -> Result<Sqn, SocketError> {
         let source = self.source.as_mut().ok_or(SocketError::NoSource)?;
         let sent = source.send(message);
@@ -263,7 +265,8 @@ impl Socket {
     /// many calls.
     ///
     /// # Errors
-    /// As [`Socket::send`], but for what has to wait: that is not sent and not counted.
+    /// As [`Socket::send`], but for what has to wait: that is not sent and not counted. Where the system
+    /// refuses, all were taken.
     pub fn send_many<'a>(
         &mut self,
         messages: impl IntoIterator<Item = &'a [u8]>,
@@ -281,9 +284,10 @@ impl Socket {
             }
         }
         let now = self.now();
-        self.flush(now)?;
+        let flushed = self.flush(now);
         match failed {
-            None | Some(SendError::NotYet { .. }) => Ok(count),
+            None => flushed.map(|()| count),
+            Some(SendError::NotYet { .. }) => Ok(count),
             Some(_) if count > 0 => Ok(count),
             Some(error) => Err(error.into()),
         }

@@ -17,7 +17,7 @@ use std::{
 
 use pgm::{
     Encapsulation, Event, Interface, ParityConfig, Received, ReceiverConfig, Socket, SocketConfig,
-    SourceConfig, wire::Tsi,
+    SocketError, SourceConfig, wire::Tsi,
 };
 
 const COUNT: u32 = 2_000;
@@ -261,6 +261,12 @@ fn member() {
         (!is_source).then_some(receiver),
     )
     .unwrap();
+    // With its interface down, the system refuses; then it is called again.
+    let has_outage = env::var("PGM_OUTAGE").is_ok();
+    let or_refused = |error| {
+        let is_outage = has_outage && matches!(error, SocketError::System { .. });
+        assert!(is_outage, "{error}");
+    };
     eprintln!("{role} is ready");
     say("ready");
     if is_source {
@@ -270,14 +276,23 @@ fn member() {
             // Whoever listens hears of the source first; then a message each 200 µs.
             let due = Duration::from_millis(300) + Duration::from_micros(200) * number;
             if number < COUNT && begun.elapsed() >= due {
-                socket.send_blocking(&message(number)).unwrap();
+                // What is refused was taken all the same.
+                if let Err(error) = socket.send_blocking(&message(number)) {
+                    or_refused(error);
+                }
                 number += 1;
+                if number == COUNT / 4 {
+                    say("a quarter");
+                }
             }
-            if let Received::TimerPending(wait) = socket.recv().unwrap() {
-                let next = if number < COUNT { 100 } else { 10_000 };
-                socket
-                    .wait(Some(wait.min(Duration::from_micros(next))))
-                    .unwrap();
+            match socket.recv() {
+                Ok(Received::TimerPending(wait)) => {
+                    let next = if number < COUNT { 100 } else { 10_000 };
+                    let wait = Some(wait.min(Duration::from_micros(next)));
+                    socket.wait(wait).unwrap_or_else(or_refused);
+                }
+                Ok(_) => {}
+                Err(error) => or_refused(error),
             }
         }
     }
@@ -288,20 +303,26 @@ fn member() {
             begun.elapsed() < Duration::from_secs(120),
             "no more than {number} messages"
         );
-        let wait = match socket.recv().unwrap() {
-            Received::Event(Event::Message { payload, .. }) => {
+        let wait = match socket.recv() {
+            Ok(Received::Event(Event::Message { payload, .. })) => {
                 assert_eq!(payload, message(number));
                 number += 1;
                 continue;
             }
-            Received::WouldBlock => Duration::from_secs(1),
-            Received::TimerPending(wait) => wait.min(Duration::from_secs(1)),
-            other => panic!("{other:?} instead of message {number}"),
+            Ok(Received::WouldBlock) => Duration::from_secs(1),
+            Ok(Received::TimerPending(wait)) => wait.min(Duration::from_secs(1)),
+            Ok(other) => panic!("{other:?} instead of message {number}"),
+            Err(error) => {
+                or_refused(error);
+                Duration::from_millis(1)
+            }
         };
-        socket.wait(Some(wait)).unwrap();
+        socket.wait(Some(wait)).unwrap_or_else(or_refused);
     }
     let source = socket.sources().next().unwrap();
-    eprintln!("{:?}", socket.statistics(source).unwrap());
+    let statistics = socket.statistics(source).unwrap();
+    eprintln!("{statistics:?}");
+    assert!(!has_outage || statistics.repairs > 0, "nothing went down");
     say("complete");
 }
 
@@ -396,6 +417,30 @@ fn of_one_source_over_ipv6() {
         assert!(filters.contains(&joined), "{joined} is not in\n{filters}");
         let mut source = pair.ours(0, "send", encapsulation);
         source.wait_for("ready");
+        receiver.wait_for("complete");
+    }
+}
+
+/// The interface of either end goes down for a while, and comes up again.
+#[test]
+fn an_interface_goes_down() {
+    for end in [0, 1] {
+        let Some(pair) = Pair::new(&format!("d{end}"), V4) else {
+            return;
+        };
+        let member = |end, role| {
+            let mut command = pair.our_command(end, role, "two");
+            command.env("PGM_OUTAGE", "1");
+            Running::start(command)
+        };
+        let mut receiver = member(1, "receive");
+        receiver.wait_for("ready");
+        let mut source = member(0, "send");
+        source.wait_for("a quarter");
+        let name = &pair.names[end];
+        assert!(is_done(&format!("ip -n {name} link set v0 down")));
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(is_done(&format!("ip -n {name} link set v0 up")));
         receiver.wait_for("complete");
     }
 }
