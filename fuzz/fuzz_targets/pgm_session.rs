@@ -23,7 +23,9 @@ fuzz_target!(|data: &[u8]| {
                 group_size: 4,
                 proactive: 1,
                 on_demand: true,
+                cut_short: true,
             }),
+            loss_reports: true,
             ..SourceConfig::new(tsi, ADDRESS, GROUP)
         },
         Time(0),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 pub(crate) use acknowledger::Acknowledger;
 pub(crate) use controller::Controller;
-use loss_filter::LossFilter;
+pub(crate) use loss_filter::Losses;
 
 /// How a source chooses its acker and how long it waits for it.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -24,7 +24,7 @@ pub use socket::{
     Buffers, Encapsulation, Interface, Received, Socket, SocketConfig, SocketError, Waiter,
 };
 pub use source::{
-    BackOffTuning, ConfigError, ParityConfig, Rate, SendError, Source, SourceConfig,
+    BackOffTuning, ConfigError, LossReport, ParityConfig, Rate, SendError, Source, SourceConfig,
     SourceStatistics, WindowLimit,
 };
 pub use time::Time;

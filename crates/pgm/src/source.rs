@@ -19,8 +19,8 @@ use crate::{
     fec::{Code, Parity},
     time::earlier,
     wire::{
-        BackOffInterval, Body, Data, Dialect, Nak, NakList, Options, Packet, ParityParameters,
-        Poll, Reset, Spm, Sqn, Tsi,
+        BackOffInterval, Body, CongestionReport, Data, Dialect, Nak, NakList, Options, Packet,
+        ParityParameters, Poll, Reset, Spm, Sqn, Tsi,
     },
 };
 use back_off::BackOff;
@@ -32,7 +32,7 @@ pub use rate::Rate;
 use rate::TokenBucket;
 use repairs::{Confirmation, Repair, Repairs};
 use spm_schedule::SpmSchedule;
-pub use statistics::SourceStatistics;
+pub use statistics::{LossReport, SourceStatistics};
 use window::TransmitWindow;
 
 /// The sending end of one session.
@@ -181,12 +181,16 @@ impl Source {
         {
             controller.report(now, feedback);
         }
+        if let Some(report) = packet.options.congestion_report {
+            self.statistics.reported(report);
+        }
         let list = packet.options.nak_list.into_iter();
         let numbers = std::iter::once(nak.sqn).chain(list.flat_map(|list| list.iter()));
         let mut confirmed = Vec::new();
         for sqn in numbers {
             self.statistics.numbers_requested += 1;
-            let outcome = if packet.parity {
+            let mut is_parity = packet.parity;
+            let is_new = if packet.parity {
                 let Some(code) = self.code.filter(|_| self.parity.on_demand()) else {
                     continue;
                 };
@@ -199,13 +203,19 @@ impl Source {
                 let Some(kept) = self.window.sent_mut(sqn) else {
                     continue;
                 };
-                !std::mem::replace(&mut kept.is_repair_waiting, true)
+                if kept.is_unused {
+                    // Whoever asks has not heard that its group was cut short; all its parity says so.
+                    is_parity = true;
+                    self.parity.request(sqn.group(self.parity.group_size()), 1)
+                } else {
+                    !std::mem::replace(&mut kept.is_repair_waiting, true)
+                }
             };
             if let Some(back_off) = &mut self.back_off {
-                back_off.measured(!outcome);
+                back_off.measured(!is_new);
             }
-            if outcome {
-                self.repairs.push(if packet.parity {
+            if is_new {
+                self.repairs.push(if is_parity {
                     Repair::Parity(sqn.group(self.parity.group_size()))
                 } else {
                     Repair::Original(sqn)
@@ -215,10 +225,11 @@ impl Source {
             }
             confirmed.push(sqn);
         }
-        self.repairs.confirm(Confirmation {
+        let confirmation = Confirmation {
             parity: packet.parity,
             numbers: confirmed,
-        });
+        };
+        self.repairs.confirm(now, confirmation);
     }
 
     /// Ends the session: what is waiting is sent, then its end is announced, and repairs are served
@@ -278,7 +289,7 @@ impl Source {
             controller.expire(now);
         }
         let start = out.len();
-        self.write_confirmation(out)
+        self.write_confirmation(now, out)
             .or_else(|| self.write_end_or_spm(now, out))
             .or_else(|| self.write_poll(out))
             .or_else(|| self.write_data(now, out))
@@ -334,13 +345,15 @@ impl Source {
         }
     }
 
-    fn write_confirmation(&mut self, out: &mut Vec<u8>) -> Option<bool> {
-        let confirmation = self.repairs.next_confirmation()?;
+    fn write_confirmation(&mut self, now: Time, out: &mut Vec<u8>) -> Option<bool> {
+        let back_off_interval = self.back_off_interval();
+        let confirmation = self.repairs.next_confirmation(now)?;
+        let parity = confirmation.parity;
         let (first, rest) = confirmation.numbers.split_first()?;
         let mut room = [0; 4 * NakList::MOST];
         let options = Options {
             nak_list: (!rest.is_empty()).then(|| NakList::of(rest, &mut room)),
-            back_off_interval: self.back_off_interval(),
+            back_off_interval,
             ..Options::default()
         };
         let body = Body::Ncf(Nak {
@@ -349,7 +362,7 @@ impl Source {
             group: self.config.group,
         });
         let packet = Packet {
-            parity: confirmation.parity,
+            parity,
             ..self.packet(body, options, b"")
         };
         packet.write(self.config.dialect, out);
@@ -375,6 +388,13 @@ impl Source {
         if !is_due {
             return None;
         }
+        let is_pause = self.spms.is_pause(now) || self.end.is_some();
+        if self.parity.cuts_short()
+            && is_pause
+            && let Some(group) = self.window.cut_short(now)
+        {
+            self.parity.complete(group);
+        }
         self.spms.sent(now);
         // While data is waiting, the end is not yet known to be the end.
         let end = self.end.filter(|end| end.until.is_some());
@@ -387,6 +407,8 @@ impl Source {
                 on_demand: parity.on_demand,
                 group_size: parity.group_size,
             }),
+            current_group_size: self.short_size(self.window.lead()),
+            congestion_request: (self.config.loss_reports).then_some(CongestionReport::RECEIVER),
             fin: end.is_some_and(|end| end.reset.is_none()),
             reset: end.and_then(|end| end.reset),
             ..Options::default()
@@ -523,11 +545,19 @@ impl Source {
         kept.payload.len()
     }
 
+    /// How many packets the group has that a packet is in, if it was cut short.
+    fn short_size(&self, sqn: Sqn) -> Option<u32> {
+        let is_possible = self.parity.cuts_short();
+        is_possible.then(|| self.window.short_size(sqn.group(self.parity.group_size())))?
+    }
+
     fn encode(&self, group: Sqn, index: usize) -> Option<Parity> {
         let code = self.code?;
         let members = (0..code.size() as u32)
-            .map(|at| self.window.get(group.plus(at)).map(window::Kept::member))
+            .map(|at| self.window.get(group.plus(at)))
             .collect::<Option<Vec<_>>>()?;
+        let members = members.into_iter().filter(|kept| !kept.is_unused);
+        let members: Vec<_> = members.map(window::Kept::member).collect();
         Some(crate::fec::encode(code, index, &members))
     }
 
@@ -544,6 +574,7 @@ impl Source {
         let options = Options {
             encoded_fragment: parity.encoded_fragment,
             parity_group: (times > 0).then_some(times),
+            current_group_size: self.short_size(group),
             ..Options::default()
         };
         let body = body(Data {

@@ -140,22 +140,26 @@ fn session(
 
 fn parity(rng: &mut Rng) -> Option<ParityConfig> {
     let group_size = [2, 4, 8, 16, 64][rng.below(5)];
+    let cut_short = rng.below(2) == 0;
     [
         None,
         Some(ParityConfig {
             group_size,
             proactive: 1 + rng.below(3),
             on_demand: false,
+            cut_short,
         }),
         Some(ParityConfig {
             group_size,
             proactive: 0,
             on_demand: true,
+            cut_short,
         }),
         Some(ParityConfig {
             group_size,
             proactive: 1,
             on_demand: true,
+            cut_short,
         }),
     ][rng.below(4)]
 }

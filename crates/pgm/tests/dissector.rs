@@ -56,6 +56,7 @@ fn packets() -> Vec<Vec<u8>> {
                 group_size: 4,
                 proactive: 1,
                 on_demand: true,
+                cut_short: true,
             }),
             congestion: congestion.then(CongestionConfig::default),
             back_off: Some(BackOffTuning {
@@ -64,6 +65,7 @@ fn packets() -> Vec<Vec<u8>> {
                 probes: 3,
             }),
             late_join: true,
+            loss_reports: true,
             ..source_config(0)
         };
         let receivers = (1..=3).map(|node| ReceiverConfig {

@@ -243,6 +243,7 @@ fn member() {
             group_size: 8,
             proactive: 2,
             on_demand: true,
+            cut_short: false,
         }),
         late_join: true,
         ..SourceConfig::new(Tsi::random(), address, config.group)

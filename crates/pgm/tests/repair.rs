@@ -6,8 +6,8 @@ mod simulation;
 use std::time::Duration;
 
 use pgm::{
-    CongestionConfig, Event, ParityConfig, ReceiverConfig, Source, SourceConfig, WindowLimit,
-    wire::Body,
+    CongestionConfig, Event, ParityConfig, ReceiverConfig, Source, SourceConfig, Time, WindowLimit,
+    wire::{Body, Nak, Options, Packet},
 };
 use simulation::{
     FAIR, Network, Weather, microseconds, milliseconds, receiver_config, source_config, tsi,
@@ -90,6 +90,7 @@ fn parity_repairs_most_groups_without_a_request() {
             group_size: 8,
             proactive: 2,
             on_demand: true,
+            cut_short: false,
         }),
         ..source_config(0)
     };
@@ -118,6 +119,104 @@ fn parity_repairs_most_groups_without_a_request() {
         .collect();
     // More than two of ten are lost in 7.0 % of all groups: 1 − Σ C(10,i) 0.1^i 0.9^(10−i), i ≤ 2.
     assert!((40..100).contains(&asked.len()), "{} groups", asked.len());
+}
+
+#[test]
+fn a_hundred_requests_at_once_are_confirmed_once() {
+    let config = source_config(0);
+    let mut source = Source::new(config, Time(0)).unwrap();
+    source.send(b"a").unwrap();
+    let mut bytes = Vec::new();
+    while source.poll_transmit(Time(0), &mut bytes).is_some() {}
+    let request = Packet {
+        source_port: config.destination_port,
+        destination_port: config.tsi.port,
+        gsi: config.tsi.gsi,
+        parity: false,
+        variable_length: false,
+        body: Body::Nak(Nak {
+            sqn: config.first,
+            source: config.address,
+            group: config.group,
+        }),
+        options: Options::default(),
+        payload: b"",
+    };
+    for receiver in 0..100 {
+        let now = microseconds(receiver);
+        source.handle(now, &request);
+        while source.poll_transmit(now, &mut bytes).is_some() {}
+    }
+    let statistics = source.statistics();
+    assert_eq!((statistics.naks, statistics.ncfs), (100, 1));
+    assert!(statistics.repairs > 0);
+    // Who asks again later has not heard it.
+    source.handle(milliseconds(2), &request);
+    while source.poll_transmit(milliseconds(2), &mut bytes).is_some() {}
+    assert_eq!(source.statistics().ncfs, 2);
+}
+
+/// The receiver that loses a tenth is told apart from the one that loses nothing.
+#[test]
+fn the_source_hears_how_much_is_lost() {
+    for cut_short in [false, true] {
+        let source = SourceConfig {
+            loss_reports: true,
+            parity: cut_short.then_some(ParityConfig {
+                group_size: 4,
+                proactive: 1,
+                on_demand: false,
+                cut_short,
+            }),
+            ..source_config(0)
+        };
+        let mut network = Network::of(11, source, [receiver_config(1)]);
+        network.run_for(milliseconds(1));
+        assert_eq!(network.source().statistics().loss, None);
+        network.weather = Weather { lost: 100, ..FAIR };
+        for _ in 0..1_000 {
+            send(&mut network, 3, 100);
+            network.run_for(milliseconds(6));
+        }
+        let loss = network.source().statistics().loss.unwrap();
+        assert_eq!(loss.receiver, receiver_config(1).address);
+        // 0.1 × 65,536 ± three times the deviation of an average over 131 packets and more:
+        // √(0.1 × 0.9 × 500 / (2 × 65,536 − 500)) = 0.0185.
+        assert!((2_900..10_200).contains(&loss.loss), "{loss:?}");
+    }
+}
+
+/// Three packets at a time, of which the last group is rarely whole.
+#[test]
+fn what_was_sent_last_before_a_pause_is_repaired_without_a_request() {
+    let requests = |cut_short| {
+        let source = SourceConfig {
+            parity: Some(ParityConfig {
+                group_size: 8,
+                proactive: 2,
+                on_demand: true,
+                cut_short,
+            }),
+            ..source_config(0)
+        };
+        let mut network = Network::of(7, source, [receiver_config(1)]);
+        network.run_for(milliseconds(1));
+        network.weather = Weather { lost: 100, ..FAIR };
+        for _ in 0..500 {
+            send(&mut network, 3, 100);
+            network.run_for(milliseconds(20));
+        }
+        network.run_for(milliseconds(1_000));
+        assert_eq!(network.messages(1).len(), 1_500);
+        assert_eq!(network.losses(1), []);
+        let naks = (network.sent.iter()).filter(|sent| is_nak(&sent.packet().body));
+        naks.count()
+    };
+    let (without, with) = (requests(false), requests(true));
+    // Of a burst something is lost in 27 %, and without parity asked for, but where its group is whole by
+    // then. With it, more than two of five packets are lost in 0.9 %, or all that says where it ends.
+    assert!(without > 60, "{without} requests without");
+    assert!(with < without / 4, "{with} requests with");
 }
 
 #[test]

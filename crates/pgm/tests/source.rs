@@ -26,6 +26,10 @@ fn begun(config: SourceConfig) -> Source {
     source
 }
 
+fn microseconds(count: u64) -> Time {
+    Time(count * 1_000)
+}
+
 fn milliseconds(count: u64) -> Time {
     Time(count * 1_000_000)
 }
@@ -311,14 +315,16 @@ fn a_nak_is_confirmed_and_repaired_each_time() {
     let mut source = begun(config());
     send(&mut source, 5);
     sent(&mut source, Time(0), |_| ());
-    for _ in 0..2 {
-        source.handle(Time(0), &nak(3));
-        assert_eq!(names(&mut source, Time(0)), ["NCF 3", "RDATA 3"]);
+    // Not so soon that it may be another receiver's, sent before it could hear the confirmation.
+    for now in [0, 1_001].map(microseconds) {
+        source.handle(now, &nak(3));
+        assert_eq!(names(&mut source, now), ["NCF 3", "RDATA 3"]);
     }
     // Those that wait already are asked for in vain.
-    source.handle(Time(0), &nak(3));
-    source.handle(Time(0), &nak(3));
-    assert_eq!(names(&mut source, Time(0)), ["NCF 3", "RDATA 3"]);
+    let now = microseconds(2_500);
+    source.handle(now, &nak(3));
+    source.handle(now, &nak(3));
+    assert_eq!(names(&mut source, now), ["NCF 3", "RDATA 3"]);
     assert_eq!(source.statistics().numbers_eliminated, 1);
 }
 
@@ -405,6 +411,7 @@ fn fec(group_size: u32, proactive: usize, on_demand: bool) -> ParityConfig {
         group_size,
         proactive,
         on_demand,
+        cut_short: false,
     }
 }
 
@@ -420,6 +427,60 @@ fn spms_carry_the_parity_parameters() {
     assert_eq!(
         (parity.group_size, parity.proactive, parity.on_demand),
         (16, false, true)
+    );
+}
+
+#[test]
+fn a_group_is_cut_short_where_the_source_pauses() {
+    let mut source = begun(SourceConfig {
+        parity: Some(ParityConfig {
+            cut_short: true,
+            ..fec(4, 1, true)
+        }),
+        ..config()
+    });
+    send(&mut source, 6);
+    let look = |packet: &Packet<'_>| (name(packet), packet.options.current_group_size);
+    let before = sent(&mut source, Time(0), look);
+    assert_eq!(before.last(), Some(&("ODATA 5".to_owned(), None)));
+    assert_eq!(source.window().1, Sqn(5));
+    // The first heartbeat says it, and the parity of two packets follows.
+    let pause = sent(&mut source, milliseconds(5), look);
+    assert_eq!(pause.len(), 2, "{pause:?}");
+    assert!(
+        pause[0].0.starts_with("SPM") && pause[0].1 == Some(2),
+        "{pause:?}"
+    );
+    assert_eq!(pause[1], ("parity ODATA 4".to_owned(), Some(2)));
+    // Numbers 6 and 7 are not used. Who asks for one gets parity, which says so.
+    send(&mut source, 1);
+    assert_eq!(names(&mut source, milliseconds(5)), ["ODATA 8"]);
+    source.handle(milliseconds(5), &nak(6));
+    assert_eq!(
+        sent(&mut source, milliseconds(5), look),
+        [
+            ("NCF 6".to_owned(), None),
+            ("parity RDATA 5".to_owned(), Some(2))
+        ]
+    );
+    // No second time without data.
+    let later = sent(&mut source, milliseconds(10), look);
+    assert_eq!(later.len(), 2, "SPM and parity of group 8: {later:?}");
+    let later = sent(&mut source, milliseconds(20), look);
+    assert_eq!(later.len(), 1, "an SPM: {later:?}");
+    assert_eq!(later[0].1, Some(1));
+
+    let both = SourceConfig {
+        congestion: Some(pgm::CongestionConfig::default()),
+        parity: Some(ParityConfig {
+            cut_short: true,
+            ..fec(4, 1, true)
+        }),
+        ..config()
+    };
+    assert_eq!(
+        Source::new(both, Time(0)).unwrap_err(),
+        ConfigError::CutShort
     );
 }
 

@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, time::Duration};
 
-use super::LossFilter;
+use super::Losses;
 use crate::{
     Time,
     wire::{Ack, CongestionData, CongestionFeedback, Sqn},
@@ -12,8 +12,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Acknowledger {
     own: IpAddr,
-    loss: LossFilter,
-    highest: Sqn,
+    losses: Losses,
     /// Which of the 32 packets up to the highest were received.
     bitmap: u32,
     timestamp: u32,
@@ -27,8 +26,7 @@ impl Acknowledger {
     pub(crate) fn new(own: IpAddr, first: Sqn) -> Self {
         Self {
             own,
-            loss: LossFilter::default(),
-            highest: first.minus(1),
+            losses: Losses::after(first.minus(1)),
             bitmap: 0,
             timestamp: 0,
             received_at: Time::default(),
@@ -45,19 +43,14 @@ impl Acknowledger {
         back_off: Duration,
         rng: &mut fastrand::Rng,
     ) {
-        if self.highest.is_before(sqn) {
-            let step = sqn.since(self.highest);
-            // Beyond some, more losses change nothing: the filter says that all is lost.
-            for _ in 1..step.min(1000) {
-                self.loss.add(true);
-            }
-            self.loss.add(false);
+        if let Some(step) = self.losses.came(sqn) {
             self.bitmap = self.bitmap.checked_shl(step).unwrap_or(0) | 1;
-            self.highest = sqn;
             self.timestamp = option.timestamp;
             self.received_at = now;
         } else {
-            self.bitmap |= 1u32.checked_shl(self.highest.since(sqn)).unwrap_or(0);
+            self.bitmap |= 1u32
+                .checked_shl(self.losses.highest().since(sqn))
+                .unwrap_or(0);
         }
         if option.acker == self.own {
             self.due = Some(now);
@@ -77,7 +70,7 @@ impl Acknowledger {
     pub(crate) fn acknowledge(&mut self, now: Time) -> Option<Ack> {
         self.due.take_if(|due| *due <= now)?;
         Some(Ack {
-            highest: self.highest,
+            highest: self.losses.highest(),
             bitmap: self.bitmap,
         })
     }
@@ -87,7 +80,7 @@ impl Acknowledger {
         let held = now.since(self.received_at).as_millis() as u32;
         CongestionFeedback {
             timestamp: self.timestamp.wrapping_add(held),
-            loss: self.loss.loss(),
+            loss: self.losses.loss(),
             receiver: self.own,
         }
     }

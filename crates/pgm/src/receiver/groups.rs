@@ -219,21 +219,26 @@ impl ReceiveWindow {
         }
     }
 
-    /// A group has only so many packets; the numbers after them are not used.
-    pub(super) fn shorten(&mut self, now: Time, sqn: Sqn, packets: u32) {
-        let Some(session) = self.groups.session else {
-            return;
-        };
-        let size = session.parameters.group_size;
+    /// A group of usually `size` has only so many packets; the numbers after them are not used. That holds
+    /// for a window that does without parity, too.
+    pub(super) fn shorten(&mut self, now: Time, sqn: Sqn, packets: u32, size: u32) {
         let group = sqn.group(size);
-        if packets == 0 || packets >= size || group.is_before(self.base) {
+        let last = group.plus(size - 1);
+        // With parity, groups are dropped as a whole.
+        let has_passed = match self.groups.is_active() {
+            true => group.is_before(self.base),
+            false => last.is_before(self.base),
+        };
+        if packets == 0 || packets >= size || has_passed {
             return;
         }
-        self.advance_lead(now, group.plus(size - 1));
-        if self.slot_of(group.plus(size - 1)).is_none() {
-            return;
+        self.advance_lead(now, last);
+        if self.groups.is_active() {
+            if self.slot_of(last).is_none() {
+                return;
+            }
+            self.groups.groups.entry(group).or_default().size = Some(packets);
         }
-        self.groups.groups.entry(group).or_default().size = Some(packets);
         for sqn in (packets..size).map(|at| group.plus(at)) {
             if let Some(at) = self.slot_of(sqn)
                 && let Slot::Missing(request) = &self.slots[at]

@@ -12,12 +12,12 @@ use super::{
 };
 use crate::{
     Destination, Time,
-    congestion::Acknowledger,
+    congestion::{Acknowledger, Losses},
     fec::Parity,
     time::earlier,
     wire::{
-        Body, Data, Nak, NakList, Options, Packet, ParityParameters, Poll, Polr, Reset, Spm, Sqn,
-        Tsi,
+        Body, CongestionReport, Data, Nak, NakList, Options, Packet, ParityParameters, Poll, Polr,
+        Reset, Spm, Sqn, Tsi,
     },
 };
 
@@ -38,6 +38,8 @@ pub(super) struct Peer {
     /// The answer to a poll, and when it goes.
     answer: Option<(Time, Poll)>,
     acknowledger: Option<Acknowledger>,
+    /// What is lost of it, while it wants to know.
+    losses: Option<Losses>,
     /// The last packet of a session that has ended.
     last: Option<Sqn>,
     reset: Option<Reset>,
@@ -81,6 +83,7 @@ impl Peer {
             introduction: Introduction::NotNeeded,
             answer: None,
             acknowledger: None,
+            losses: None,
             last: None,
             reset: None,
             is_reset_told: false,
@@ -160,6 +163,11 @@ impl Peer {
         self.parity = options.parity.or(self.parity);
         self.obey_back_off(options);
         self.reset = options.reset.or(self.reset);
+        self.losses = options
+            .congestion_request
+            .filter(|kinds| kinds & CongestionReport::RECEIVER != 0)
+            .map(|_| self.losses.unwrap_or(Losses::after(spm.lead)));
+        self.numbers_unused(spm.lead, self.short_group(options));
         let says_window = (spm.trail, spm.lead) != (Sqn(0), Sqn(0x8000_0000));
         if says_window && spm.lead.plus(1).since(spm.trail) <= Sqn::MAX_SPAN {
             self.update_window(now, spm, options);
@@ -192,6 +200,7 @@ impl Peer {
         if options.fin {
             self.last = Some(spm.lead);
         }
+        let short = self.short_group(options);
         let window = match &mut self.window {
             Some(window) => window,
             None => self.open_window(now, spm.lead.plus(1), spm.trail, options),
@@ -202,8 +211,8 @@ impl Peer {
         let is_idle = window.lead == spm.lead;
         window.advance_trail(spm.trail);
         window.advance_lead(now, spm.lead);
-        if let Some(size) = options.current_group_size {
-            window.shorten(now, spm.lead, size);
+        if let Some((packets, size)) = short {
+            window.shorten(now, spm.lead, packets, size);
         }
         if is_idle {
             window.source_is_idle(now);
@@ -234,6 +243,21 @@ impl Peer {
         self.window.insert(window)
     }
 
+    /// How many packets the group has that a packet is about, and how many groups usually have, if it was
+    /// cut short.
+    fn short_group(&self, options: &Options<'_>) -> Option<(u32, u32)> {
+        Some((options.current_group_size?, self.parity?.group_size))
+    }
+
+    /// Where a group was cut short, the rest of its numbers is not lost.
+    fn numbers_unused(&mut self, sqn: Sqn, short: Option<(u32, u32)>) {
+        if let (Some(losses), Some((_, size))) = (&mut self.losses, short)
+            && losses.highest().group(size) == sqn.group(size)
+        {
+            losses.unused_until(sqn.group(size).plus(size - 1));
+        }
+    }
+
     /// Takes the packet that follows the last one, of a source that has introduced itself: the usual
     /// case, and short. Says whether it was that.
     fn take_next(
@@ -256,6 +280,7 @@ impl Peer {
             && data.sqn.since(data.trail) < Sqn::MAX_SPAN
             && !self.is_finish_told
             && self.spm_sqn.is_some()
+            && self.losses.is_none()
             && window.comes_next(data.sqn);
         if is_usual {
             self.address = from;
@@ -289,6 +314,11 @@ impl Peer {
                 .get_or_insert_with(|| Acknowledger::new(self.config.address, sqn))
                 .data(now, sqn, option, self.config.ack_back_off, &mut self.rng);
         }
+        if let Some(losses) = self.losses.as_mut().filter(|_| !packet.parity) {
+            losses.came(sqn);
+        }
+        let short = self.short_group(options);
+        self.numbers_unused(sqn, short);
         let window = match &mut self.window {
             Some(window) => window,
             // Parity alone tells of no packet that one could begin with.
@@ -298,8 +328,8 @@ impl Peer {
             None => self.open_window(now, sqn, trail, options),
         };
         window.advance_trail(trail);
-        if let Some(size) = options.current_group_size {
-            window.shorten(now, sqn, size);
+        if let Some((packets, size)) = short {
+            window.shorten(now, sqn, packets, size);
         }
         if packet.parity {
             window.insert_parity(
@@ -474,6 +504,14 @@ impl Peer {
         let options = Options {
             nak_list: (!rest.is_empty()).then(|| NakList::of(rest, &mut room)),
             congestion_feedback: self.acknowledger.as_ref().map(|a| a.feedback(now)),
+            congestion_report: self.losses.map(|losses| CongestionReport {
+                kinds: CongestionReport::RECEIVER,
+                reference: losses.highest(),
+                worst_link: 0,
+                worst_path: 0,
+                worst_receiver: losses.loss(),
+                receiver: self.config.address,
+            }),
             ..Options::default()
         };
         let body = Body::Nak(Nak {

@@ -49,6 +49,8 @@ pub struct SourceConfig {
     pub back_off: Option<BackOffTuning>,
     /// Whether the slowest receiver sets the pace.
     pub congestion: Option<CongestionConfig>,
+    /// Whether receivers are asked to say how much they lose: see [`SourceStatistics::loss`](super::SourceStatistics::loss).
+    pub loss_reports: bool,
     /// How long repairs are served after the end.
     pub linger: Duration,
     /// The few bits that OpenPGM has otherwise.
@@ -77,6 +79,10 @@ pub struct ParityConfig {
     pub proactive: usize,
     /// Whether receivers may ask for parity.
     pub on_demand: bool,
+    /// Whether a group is cut short when the source pauses in the midst of it, so that its proactive
+    /// parity goes out. Else what was sent last is repaired on request only. Of sparse messages each may
+    /// be a group by itself, with as much parity as a whole one.
+    pub cut_short: bool,
 }
 
 /// What contradicts itself in a configuration.
@@ -120,6 +126,11 @@ pub enum ConfigError {
         /// As configured.
         proactive: usize,
     },
+    /// Groups that are cut short leave numbers unused, which congestion control counts as lost.
+    #[error(
+        "groups cannot be cut short with congestion control: numbers not used would count as lost"
+    )]
+    CutShort,
     /// The rate is nothing.
     #[error("a rate of 0 bytes a second sends nothing")]
     Rate,
@@ -155,6 +166,7 @@ impl SourceConfig {
             late_join: false,
             back_off: None,
             congestion: None,
+            loss_reports: false,
             linger: Duration::from_secs(5),
             dialect: Dialect::Rfc3208,
             seed: 0,
@@ -197,6 +209,9 @@ impl SourceConfig {
                 group_size,
                 proactive,
             });
+        }
+        if self.congestion.is_some() && self.parity.is_some_and(|parity| parity.cut_short) {
+            return Err(ConfigError::CutShort);
         }
         if self.rate.is_some_and(|rate| rate.bytes_per_second == 0) {
             return Err(ConfigError::Rate);

@@ -10,6 +10,7 @@ const OPTIONS_LENGTH: usize = 4;
 const FRAGMENT: usize = 16;
 const SYN: usize = 4;
 const PARITY_GROUP: usize = 8;
+const CURRENT_GROUP_SIZE: usize = 8;
 const PARITY_TRAILER: usize = 2;
 
 impl Source {
@@ -84,6 +85,9 @@ impl Source {
         // Parity of a full packet, with any index, must fit, too.
         let trailer = if self.code.is_some() {
             options += PARITY_GROUP;
+            if self.parity.cuts_short() {
+                options += CURRENT_GROUP_SIZE;
+            }
             PARITY_TRAILER
         } else {
             0

@@ -48,10 +48,21 @@ impl ParityGroups {
         if let Some(config) = self.config
             && sqn.index(config.group_size) == config.group_size - 1
         {
-            let group = sqn.group(config.group_size);
-            self.proactive
-                .extend((0..config.proactive).map(|index| (group, index)));
+            self.complete(sqn.group(config.group_size));
         }
+    }
+
+    /// Nothing more comes into a group.
+    pub(super) fn complete(&mut self, group: Sqn) {
+        let proactive = self.config.map_or(0, |config| config.proactive);
+        self.proactive
+            .extend((0..proactive).map(|index| (group, index)));
+    }
+
+    /// Whether groups are cut short where the source pauses.
+    pub(super) fn cuts_short(&self) -> bool {
+        self.config
+            .is_some_and(|config| config.cut_short && config.proactive > 0)
     }
 
     pub(super) fn has_proactive(&self) -> bool {

@@ -45,6 +45,11 @@ impl SpmSchedule {
         self.requested.get_or_insert(now.max(self.next_answer));
     }
 
+    /// Whether nothing was sent for the shortest heartbeat.
+    pub(super) fn is_pause(&self, now: Time) -> bool {
+        self.next_heartbeat <= now
+    }
+
     pub(super) fn is_due(&self, now: Time) -> bool {
         self.next() <= now
     }

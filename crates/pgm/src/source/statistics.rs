@@ -1,5 +1,9 @@
 //! What a source has done.
 
+use std::net::IpAddr;
+
+use crate::wire::CongestionReport;
+
 /// What a source has done since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SourceStatistics {
@@ -31,4 +35,31 @@ pub struct SourceStatistics {
     pub spm_requests: u64,
     /// Acknowledgements received.
     pub acks: u64,
+    /// Of the receivers that say how much they lose the one that loses most; none before the first says
+    /// so, which it does with what it asks for.
+    pub loss: Option<LossReport>,
+}
+
+/// How much a receiver loses (RFC 3208 appendix B).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LossReport {
+    /// Which.
+    pub receiver: IpAddr,
+    /// Its share of lost packets, in 1/65,536: a moving average over some 130 packets.
+    pub loss: u16,
+}
+
+impl SourceStatistics {
+    /// A receiver has said how much it loses. What it says later holds for it, be it less.
+    pub(super) fn reported(&mut self, report: CongestionReport) {
+        let new = LossReport {
+            receiver: report.receiver,
+            loss: report.worst_receiver,
+        };
+        let is_worst = (self.loss)
+            .is_none_or(|worst| worst.receiver == new.receiver || worst.loss <= new.loss);
+        if report.kinds & CongestionReport::RECEIVER != 0 && is_worst {
+            self.loss = Some(new);
+        }
+    }
 }

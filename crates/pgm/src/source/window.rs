@@ -37,6 +37,8 @@ pub(super) struct Kept {
     /// The session ends with it.
     pub(super) is_last: bool,
     pub(super) is_repair_waiting: bool,
+    /// There is no such packet: its group was cut short.
+    pub(super) is_unused: bool,
     sent_at: Time,
 }
 
@@ -104,6 +106,7 @@ impl TransmitWindow {
             is_first: !self.has_begun,
             is_last: false,
             is_repair_waiting: false,
+            is_unused: false,
             sent_at: Time::default(),
         });
         self.has_begun = true;
@@ -117,6 +120,35 @@ impl TransmitWindow {
         self.sent += 1;
         self.make_room(0, 0);
         Some(self.lead())
+    }
+
+    /// Leaves the rest of the last group's numbers unused, which count as sent, and gives that group.
+    /// None if it is complete, or not all of it is there and was sent.
+    pub(super) fn cut_short(&mut self, now: Time) -> Option<Sqn> {
+        let next = self.next();
+        let group = next.group(self.group_size);
+        let rest = self.group_size - next.index(self.group_size);
+        if rest == self.group_size || self.has_unsent() || !self.was_sent(group) {
+            return None;
+        }
+        self.make_room(rest as usize, 0);
+        self.packets.extend((0..rest).map(|_| Kept {
+            payload: Vec::new(),
+            fragment: None,
+            is_first: false,
+            is_last: false,
+            is_repair_waiting: false,
+            is_unused: true,
+            sent_at: now,
+        }));
+        self.sent += rest as usize;
+        Some(group)
+    }
+
+    /// How many packets a group has, if it was cut short.
+    pub(super) fn short_size(&self, group: Sqn) -> Option<u32> {
+        let is_unused = |at: &u32| self.get(group.plus(*at)).is_some_and(|kept| kept.is_unused);
+        (0..self.group_size).find(is_unused)
     }
 
     /// Nothing follows what waits.

@@ -159,6 +159,11 @@ pub struct CongestionReport {
     pub receiver: IpAddr,
 }
 
+impl CongestionReport {
+    /// The bit of the worst receiver's loss, here and in requests for reports.
+    pub const RECEIVER: u8 = 1;
+}
+
 /// What PGMCC adds to data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CongestionData {
