@@ -1,0 +1,110 @@
+//! A receiver in tokio: called when a packet came and when its time has passed, it blocks no thread.
+
+#![cfg(unix)]
+// What a machine does not allow is left out, and that is said.
+#![allow(clippy::print_stderr)]
+
+use std::{net::UdpSocket, thread, time::Duration};
+
+use pgm::{
+    Encapsulation, Event, Interface, Received, ReceiverConfig, Socket, SocketConfig, SocketError,
+    SourceConfig, wire::Tsi,
+};
+use tokio::{io::unix::AsyncFd, time::sleep};
+
+const MESSAGES: u32 = 500;
+
+fn config(address: &str) -> SocketConfig {
+    let port = 40_000 + (std::process::id() % 10_000) as u16 * 2;
+    SocketConfig {
+        encapsulation: Encapsulation::Udp {
+            unicast: port,
+            multicast: port + 1,
+        },
+        loopback: true,
+        hops: 1,
+        ..SocketConfig::new(
+            Interface::find(address).unwrap(),
+            "239.192.77.2".parse().unwrap(),
+        )
+    }
+}
+
+/// The next thing that happens. Between calls of `recv` only the socket and the clock are waited for.
+async fn next(socket: &mut Socket, watched: &AsyncFd<UdpSocket>) -> Result<Event, SocketError> {
+    loop {
+        let wait = match socket.recv()? {
+            Received::Event(event) => return Ok(event),
+            Received::TimerPending(wait) => wait,
+            Received::WouldBlock | Received::End => Duration::from_secs(1),
+        };
+        tokio::select! {
+            readable = watched.readable() => readable.expect("the runtime runs").clear_ready(),
+            () = sleep(wait) => {}
+        }
+    }
+}
+
+#[test]
+fn a_receiver_shares_its_thread() {
+    let at = config("127.0.0.2");
+    let receiver = ReceiverConfig::new(at.address().unwrap(), at.group);
+    let mut socket = match Socket::open(&at, None, Some(receiver)) {
+        Err(error @ SocketError::System { .. }) => {
+            eprintln!("left out, since this machine does not allow it: {error}");
+            return;
+        }
+        socket => socket.unwrap(),
+    };
+    let sending = thread::spawn(|| {
+        let at = config("127.0.0.1");
+        let source = SourceConfig {
+            linger: Duration::from_millis(500),
+            ..SourceConfig::new(Tsi::random(), at.address().unwrap(), at.group)
+        };
+        let mut socket = Socket::open(&at, Some(source), None).unwrap();
+        for number in 0..MESSAGES {
+            // The receiver joins with the first packet.
+            socket.send_blocking(&number.to_be_bytes()).unwrap();
+            thread::sleep(Duration::from_micros(200));
+        }
+        socket.close();
+        while !matches!(socket.recv_blocking().unwrap(), Received::End) {}
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.unwrap().block_on(async {
+        let handle = socket.sockets().next().unwrap().try_clone().unwrap();
+        let watched = AsyncFd::register(handle).unwrap();
+        let receive = async {
+            let mut came = Vec::new();
+            loop {
+                match next(&mut socket, &watched).await.unwrap() {
+                    Event::Message { payload, .. } => {
+                        came.push(u32::from_be_bytes(payload[..].try_into().unwrap()));
+                    }
+                    Event::Finished { .. } => return came,
+                    other => panic!("{other:?}"),
+                }
+            }
+        };
+        // Another task on the same thread goes on meanwhile.
+        let mut ticks = 0;
+        let tick = async {
+            loop {
+                sleep(Duration::from_millis(5)).await;
+                ticks += 1;
+            }
+        };
+        tokio::select! {
+            came = receive => assert_eq!(came, (0..MESSAGES).collect::<Vec<_>>()),
+            () = tick => {}
+            () = sleep(Duration::from_secs(20)) => {
+                eprintln!("left out: multicast does not go through this machine's loopback interface");
+            }
+        }
+        assert!(ticks > 5, "{ticks} ticks in 100 ms and more");
+    });
+    sending.join().unwrap();
+}
