@@ -4,13 +4,13 @@
 // What a machine does not allow is left out, and that is said.
 #![allow(clippy::print_stderr)]
 
-use std::{net::UdpSocket, thread, time::Duration};
+use std::{io, thread, time::Duration};
 
 use pgm::{
     Encapsulation, Event, Interface, Received, ReceiverConfig, Socket, SocketConfig, SocketError,
     SourceConfig, wire::Tsi,
 };
-use tokio::{io::unix::AsyncFd, time::sleep};
+use tokio::{io::Interest, net::UdpSocket, time::sleep};
 
 const MESSAGES: u32 = 500;
 
@@ -31,7 +31,7 @@ fn config(address: &str) -> SocketConfig {
 }
 
 /// The next thing that happens. Between calls of `recv` only the socket and the clock are waited for.
-async fn next(socket: &mut Socket, watched: &AsyncFd<UdpSocket>) -> Result<Event, SocketError> {
+async fn next(socket: &mut Socket, watched: &UdpSocket) -> Result<Event, SocketError> {
     loop {
         let wait = match socket.recv()? {
             Received::Event(event) => return Ok(event),
@@ -39,7 +39,12 @@ async fn next(socket: &mut Socket, watched: &AsyncFd<UdpSocket>) -> Result<Event
             Received::WouldBlock | Received::End => Duration::from_secs(1),
         };
         tokio::select! {
-            readable = watched.readable() => readable.expect("the runtime runs").clear_ready(),
+            readable = watched.readable() => {
+                readable.expect("the runtime runs");
+                // `recv` takes all that is there. Tokio is told so: else it would say the same for ever.
+                let nothing = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
+                let _ = watched.try_io(Interest::READABLE, nothing);
+            }
             () = sleep(wait) => {}
         }
     }
@@ -76,7 +81,8 @@ fn a_receiver_shares_its_thread() {
         .build();
     runtime.unwrap().block_on(async {
         let handle = socket.sockets().next().unwrap().try_clone().unwrap();
-        let watched = AsyncFd::register(handle).unwrap();
+        handle.set_nonblocking(true).unwrap();
+        let watched = UdpSocket::from_std(handle).unwrap();
         let receive = async {
             let mut came = Vec::new();
             loop {
