@@ -63,6 +63,62 @@ fn what_is_refused_or_not_there_is_said_and_stops_nothing() {
 }
 
 #[test]
+fn every_policy_is_granted_or_refused_and_measured_all_the_same() {
+    for (policy, system) in [
+        ("fifo:10", "Linux"),
+        ("rr:10", "Linux"),
+        ("deadline", "Linux"),
+        ("time-critical", "Windows"),
+        ("mmcss", "Windows"),
+    ] {
+        let text = fine(&sleep(&["--realtime", policy, "--json"]));
+        let report: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(report["results"][0]["latency"]["count"], 20, "{policy}");
+        let grants = report["settings"][0]["grants"].as_array().unwrap();
+        assert_eq!(grants.len(), 1, "{policy}");
+        let refused = grants[0]["refused"].as_str();
+        if system != if cfg!(windows) { "Windows" } else { "Linux" } {
+            let why = refused.expect("it is one of another system");
+            assert!(why.contains(system), "{policy}: {why}");
+        } else if let Some(why) = refused {
+            assert!(why.len() > 10, "{policy}: {why}");
+        }
+    }
+}
+
+#[test]
+fn a_resolution_is_held_or_refused_with_the_reason() {
+    let hold = |resolutions: &str| {
+        let args = ["measure", "sleep", "--hold", "--for", "100ms", "--json"];
+        program::laglab(&[&args[..], &["--resolution", resolutions]].concat())
+    };
+    for (resolution, ns) in [("0.5", 500_000), ("1", 1_000_000), ("begin:1", 1_000_000)] {
+        let output = hold(resolution);
+        let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let refused = said["grants"][0]["refused"].as_str();
+        let code = if refused.is_some() { 2 } else { 0 };
+        assert_eq!(output.status.code(), Some(code), "{resolution}: {said}");
+        let now_ns = said["resolution_ns"].as_i64();
+        match refused {
+            None => assert!(now_ns.unwrap() <= ns + ns / 50, "{resolution}: {said}"),
+            Some(why) if cfg!(windows) => {
+                let keeps_to = format!("the system keeps to {} ms", now_ns.unwrap() as f64 / 1e6);
+                assert!(why.contains(&keeps_to), "{resolution}: {said}");
+            }
+            Some(why) => assert!(why.contains("it is one of Windows"), "{why}"),
+        }
+        if refused.is_some() {
+            let error = String::from_utf8_lossy(&output.stderr);
+            assert!(error.contains("the resolution cannot be held"), "{error}");
+        }
+    }
+    let several = hold("1,2");
+    let error = String::from_utf8_lossy(&several.stderr);
+    assert_eq!(several.status.code(), Some(2), "{error}");
+    assert!(error.contains("give one"), "{error}");
+}
+
+#[test]
 fn a_second_setting_is_compared_and_no_difference_is_claimed_without_one() {
     let text = fine(&sleep(&["--vs", "nice:0", "--json"]));
     let report: Value = serde_json::from_str(&text).unwrap();

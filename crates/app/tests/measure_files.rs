@@ -91,13 +91,58 @@ fn text_has_a_row_for_each_method_with_all_parts() {
 }
 
 #[test]
+fn every_method_is_measured_or_said_to_be_missing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let set = folder.path().join("set");
+    let set = set.to_str().expect("UTF-8");
+    let args = ["measure", "files", set, "--method", "telepathy"];
+    let said = refusal(&args);
+    let (_, names) = said.split_once("is none of ").expect("they are named");
+    let names = names.lines().next().expect("a line").trim_end_matches('.');
+    let mut known: Vec<&str> = names.split(", ").map(str::trim).collect();
+    known.sort_unstable();
+
+    let args = ["measure", "files", set, "--make", "--count", "40"];
+    let more = ["--cache", "warm,direct", "--rounds", "1", "--json"];
+    let report: Value = program::json(&[&args[..], &more].concat());
+    let named = |part: &str, warm_only: bool| -> Vec<String> {
+        let of = report[part].as_array().expect(part).iter();
+        of.filter(|of| !warm_only || of["setting"] == "warm" && of["phase"] == "total")
+            .map(|of| of["method"].as_str().expect("a name").to_owned())
+            .collect()
+    };
+    let mut found = named("results", true);
+    for missing in report["unavailable"].as_array().expect("a list") {
+        let why = missing["why"].as_str().expect("a reason");
+        assert!(why.len() > 10, "{missing}");
+    }
+    found.extend(named("unavailable", false));
+    found.sort_unstable();
+    found.dedup();
+    found.retain(|name| name != "the direct cache");
+    assert_eq!(found, known);
+}
+
+#[test]
 fn what_cannot_be_measured_is_refused_with_what_to_do() {
     let folder = tempfile::tempdir().expect("a folder");
     let empty = refusal(&args(folder.path(), &[]));
     assert!(empty.contains("--make"), "{empty}");
     let missing = refusal(&args(&folder.path().join("missing"), &[]));
-    assert!(missing.contains("missing"), "{missing}");
+    assert!(
+        missing.contains("missing cannot be listed")
+            && missing.contains("name a folder that is there"),
+        "{missing}"
+    );
     fs::write(folder.path().join("mine"), "precious").expect("written");
+    if !cfg!(target_os = "linux") {
+        let here = folder.path().to_str().expect("UTF-8");
+        let not_here = refusal(&["measure", "files", here, "--cache", "dropped"]);
+        assert!(
+            not_here.contains("the dropped cache (only Linux"),
+            "{not_here}"
+        );
+    }
     let full = refusal(&args(folder.path(), &["--make"]));
     assert!(full.contains("is not empty"), "{full}");
     assert_eq!(

@@ -127,6 +127,42 @@ fn ways_to_send_are_compared() {
 }
 
 #[test]
+fn ways_that_the_system_lacks_and_refusals_of_the_scheduler_are_said() {
+    let own = match cfg!(windows) {
+        true => ["iocp", "rio", "uso", "uso_uro"],
+        false => ["mmsg", "io_uring", "gso", "gso_gro"],
+    };
+    // What another system has is refused, whatever rights there are.
+    let policy = if cfg!(windows) { "fifo:50" } else { "mmcss" };
+    let ways = ["blocking", &own.join(",")].join(",");
+    let ways = if cfg!(target_os = "macos") {
+        "blocking,poll"
+    } else {
+        &ways
+    };
+    let report = json(&["--throughput", "--method", ways, "--realtime", policy]);
+    let names = |part: &str| -> Vec<&str> {
+        let of = report[part].as_array().expect(part).iter();
+        of.map(|of| of["method"].as_str().expect("a name"))
+            .collect()
+    };
+    let (measured, missing) = (names("runs"), names("unavailable"));
+    for way in ways.split(',') {
+        let runs = measured.iter().filter(|name| **name == way).count();
+        let is_missing = missing.contains(&way);
+        assert_eq!(runs, if is_missing { 0 } else { 2 }, "{way}: {report}");
+    }
+    assert!(!missing.contains(&"blocking"));
+    for one in report["unavailable"].as_array().expect("a list") {
+        let why = one["why"].as_str().expect("a reason");
+        assert!(why.contains(" by ") && why.contains(": "), "{one}");
+    }
+    let grants = report["grants"].as_array().expect("grants");
+    assert_eq!(grants.len(), 1);
+    assert!(grants[0]["refused"].is_string(), "{grants:?}");
+}
+
+#[test]
 fn what_cannot_be_says_what_to_do() {
     for (args, words) in [
         (&["--role", "source"][..], "--to HOST, or --group ADDRESS"),

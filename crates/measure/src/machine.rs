@@ -23,6 +23,9 @@ pub struct Machine {
     pub kernel: Option<String>,
     /// Whether the kernel is one for real time (PREEMPT_RT).
     pub is_real_time: Option<bool>,
+    /// Whether Wine stands in for Windows: a program that looks like Windows to others, on another
+    /// system whose scheduler and timers are what is measured.
+    pub is_wine: bool,
     /// Whether it is a virtual machine.
     pub virtualised: Virtualised,
     /// How many threads want a CPU, as an average of the last minute.

@@ -48,6 +48,17 @@ pub struct Unavailable {
     pub why: String,
 }
 
+impl Unavailable {
+    /// Several of them in a sentence.
+    pub(crate) fn list(several: &[Unavailable]) -> String {
+        let each = several.iter();
+        let each: Vec<String> = each
+            .map(|one| format!("{} ({})", one.method, one.why))
+            .collect();
+        each.join(", ")
+    }
+}
+
 /// The runs of one method under one setting, of one phase and size.
 #[derive(Clone, Debug)]
 pub struct Group<'m> {

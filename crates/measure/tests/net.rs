@@ -259,6 +259,18 @@ fn what_cannot_be_opened_says_why() {
         "{said}"
     );
 
+    // Of Unix, for those who are not root.
+    let for_root = SocketAddr::from((Ipv4Addr::LOCALHOST, 81));
+    let denied = UdpSocket::bind(for_root)
+        .is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied);
+    if denied {
+        let said = refused(Place::Answering(for_root));
+        assert!(
+            said.starts_with("port 81 of 127.0.0.1 is not for this program: "),
+            "{said}"
+        );
+    }
+
     let elsewhere = SocketAddr::from((Ipv4Addr::new(192, 0, 2, 77), 0));
     assert_eq!(
         refused(Place::Answering(elsewhere)),

@@ -3,7 +3,7 @@
 use maud::{Markup, PreEscaped, html};
 use measure::HeatScale;
 
-use super::text::{HEADINGS, cells, clock_went_back, facts, grants, host, remarks, unavailable};
+use super::text::{HEADINGS, cells, clock_went_back, facts, grants, hosts, remarks, unavailable};
 use super::{Report, heat_maps};
 use crate::html_report::still_page;
 use crate::output::Printable;
@@ -31,7 +31,7 @@ pub(crate) fn page(report: &Report<'_>, scale: HeatScale) -> String {
         section {
             h2 { "Measured on" }
             @for fact in facts(report) { p { (Printable(&fact)) } }
-            @if let Some(warning) = host(report.machine) { p.warning { (Printable(&warning)) } }
+            @for warning in hosts(report.machine) { p.warning { (Printable(&warning)) } }
             @if report.clock.went_back > 0 { p.warning { (clock_went_back(report)) } }
             @for (refused, line) in grants(report) { p.warning[refused] { (Printable(&line)) } }
             @for line in unavailable(report) { p.note { (Printable(&line)) } }

@@ -27,7 +27,7 @@ pub(crate) fn text(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     for fact in facts(report) {
         output::paragraph(out, &fact)?;
     }
-    if let Some(warning) = host(report.machine) {
+    for warning in hosts(report.machine) {
         output::warning(out, &warning)?;
     }
     if report.clock.went_back > 0 {
@@ -199,15 +199,23 @@ pub(super) fn facts(report: &Report<'_>) -> Vec<String> {
         .collect()
 }
 
-/// What a reader must know of a virtual machine.
-pub(super) fn host(machine: &Machine) -> Option<String> {
-    match &machine.virtualised {
-        Virtualised::NotSaid => None,
-        Virtualised::By(name) => Some(format!(
+/// What a reader must know of what stands between the program and the hardware.
+pub(super) fn hosts(machine: &Machine) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if machine.is_wine {
+        warnings.push(
+            "Wine stands in for Windows: scheduler and timers are another system's, and what was \
+             granted (priorities, MMCSS, timer resolutions) may have done nothing."
+                .to_owned(),
+        );
+    }
+    if let Virtualised::By(name) = &machine.virtualised {
+        warnings.push(format!(
             "A virtual machine ({name}): its host may take a CPU away at any moment, which shows as \
              rare, very late samples and which nothing set here prevents."
-        )),
+        ));
     }
+    warnings
 }
 
 pub(super) fn clock_went_back(report: &Report<'_>) -> String {

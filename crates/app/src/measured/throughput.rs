@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use measure::net::throughput::{
     Method, PeerThroughputRun, ThroughputPlan, ThroughputReport, ThroughputRun,
 };
-use measure::{Comparison, End, Machine, Unavailable, Verdict};
+use measure::{Comparison, End, Grant, Machine, Unavailable, Verdict};
 use serde::Serialize;
 
 use crate::output::{self, Columns, Side, grouped, size};
@@ -18,6 +18,7 @@ struct Everything<'r> {
     peer: &'r [PeerThroughputRun],
     compared_to_the_first: Vec<Compared>,
     unavailable: &'r [Unavailable],
+    grants: &'r [Grant],
     end: End,
     notes: &'r [String],
 }
@@ -62,6 +63,7 @@ pub(crate) fn throughput(
             peer: &report.peer,
             compared_to_the_first,
             unavailable: &report.unavailable,
+            grants: &report.grants,
             end: report.end,
             notes: &report.notes,
         });
@@ -140,18 +142,27 @@ pub(crate) fn throughput(
     for note in &report.notes {
         output::paragraph(&mut out, note)?;
     }
+    for grant in &report.grants {
+        match grant.is_granted() {
+            true => output::paragraph(&mut out, &grant.to_string())?,
+            false => output::warning(&mut out, &grant.to_string())?,
+        }
+    }
     for one in &report.unavailable {
         let line = format!("{}: not available here: {}", one.method, one.why);
         output::quiet(&mut out, &line)?;
     }
     let machine = Machine::here();
     let facts = [
-        machine.kernel,
-        machine.cpu,
+        machine.kernel.clone(),
+        machine.cpu.clone(),
         machine.load.map(|load| format!("load {load}")),
     ];
     let facts: Vec<String> = facts.into_iter().flatten().collect();
     output::paragraph(&mut out, &facts.join(" · "))?;
+    for warning in super::text::hosts(&machine) {
+        output::warning(&mut out, &warning)?;
+    }
     out.flush()
 }
 

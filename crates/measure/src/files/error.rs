@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::Unavailable;
+
 /// Why files could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
@@ -10,7 +12,7 @@ pub enum FilesError {
     #[error("not available here: {0}")]
     NotHere(String),
     /// Something about one file or folder failed.
-    #[error("{} cannot be {doing}: {source}{}", path.display(), hint(source))]
+    #[error("{} cannot be {doing}: {source}{}", path.display(), hint(doing, source))]
     File {
         /// Which.
         path: PathBuf,
@@ -79,9 +81,9 @@ pub enum FilesError {
     /// A thread could not be started.
     #[error("no thread can be started: {0}")]
     Thread(#[source] io::Error),
-    /// No method can be measured here.
-    #[error("none of the methods that were asked for is available here")]
-    NoMethod,
+    /// No method can be measured here under any state of the cache.
+    #[error("nothing of what was asked for is available here: {}", Unavailable::list(.0))]
+    NothingAvailable(Vec<Unavailable>),
 }
 
 impl FilesError {
@@ -96,8 +98,12 @@ impl FilesError {
 }
 
 /// What to do about the usual reasons.
-fn hint(source: &io::Error) -> &'static str {
+fn hint(doing: &str, source: &io::Error) -> &'static str {
     match source.kind() {
+        io::ErrorKind::NotFound if doing == "listed" => {
+            "; name a folder that is there, or have one made (`--make`)"
+        }
+        io::ErrorKind::NotFound if doing == "created" => "; name a place that is there",
         io::ErrorKind::NotFound => {
             "; if it vanished while it was measured, leave the folder alone, or measure a set of its own (`--make`)"
         }

@@ -118,7 +118,9 @@ impl FilesProbe {
         }
         match failure {
             Some(failure) if measurement.series.is_empty() => Err(failure),
-            None if measurement.settings.is_empty() => Err(FilesError::NoMethod),
+            None if measurement.settings.is_empty() => {
+                Err(FilesError::NothingAvailable(measurement.unavailable))
+            }
             failure => Ok(FilesMeasured {
                 measurement,
                 failure,

@@ -13,10 +13,8 @@ use windows_sys::core::{PCWSTR, s, w};
 use super::Machine;
 
 pub(super) fn describe() -> Machine {
-    let wine = match is_wine() {
-        true => " (Wine)",
-        false => "",
-    };
+    let is_wine = is_wine();
+    let wine = if is_wine { " (Wine)" } else { "" };
     Machine {
         cpu: text(
             w!(r"HARDWARE\DESCRIPTION\System\CentralProcessor\0"),
@@ -24,6 +22,7 @@ pub(super) fn describe() -> Machine {
         ),
         kernel: version().map(|version| format!("Windows {version}{wine}")),
         is_real_time: Some(false),
+        is_wine,
         ..Machine::default()
     }
 }

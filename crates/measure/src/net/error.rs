@@ -52,6 +52,9 @@ pub enum NetError {
     /// Somebody listens there already.
     #[error("port {} of {} is taken: another reflector runs here, or choose another with --port", .0.port(), .0.ip())]
     PortTaken(SocketAddr),
+    /// The system lets nobody, or not this user, listen there.
+    #[error("port {} of {} is not for this program: {}; choose another with --port", .0.port(), .0.ip(), who_has_it())]
+    PortForbidden(SocketAddr),
     /// The local address is of no interface.
     #[error("{0} is not an address of this machine")]
     NotOurAddress(IpAddr),
@@ -99,6 +102,17 @@ pub enum NetError {
         /// What the system says.
         source: io::Error,
     },
+}
+
+/// Whose a forbidden port is.
+fn who_has_it() -> &'static str {
+    match cfg!(windows) {
+        true => {
+            "another has it for itself alone, or Windows keeps it (`netsh interface ipv4 show \
+             excludedportrange protocol=udp` tells)"
+        }
+        false => "those below 1024 are for root",
+    }
 }
 
 impl NetError {

@@ -235,6 +235,7 @@ fn bind(socket: &Socket, local: SocketAddr) -> Result<(), NetError> {
         .bind(&local.into())
         .map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => NetError::PortTaken(local),
+            io::ErrorKind::PermissionDenied => NetError::PortForbidden(local),
             io::ErrorKind::AddrNotAvailable => NetError::NotOurAddress(local.ip()),
             _ => NetError::while_doing(format!("listening at {local}"))(error),
         })
@@ -301,12 +302,15 @@ fn join(socket: &Socket, group: SocketAddr, interface: Option<&Interface>) -> Re
 pub(super) fn no_route(error: io::Error, to: SocketAddr) -> NetError {
     // A join without an interface fails with ENODEV where no route names one.
     let no_device = cfg!(unix) && error.raw_os_error() == Some(19);
+    let is_group = to.ip().is_multicast();
     match error.kind() {
         io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {}
+        // In Windows's words: of an interface that bears no groups.
+        io::ErrorKind::AddrNotAvailable if is_group => {}
         _ if no_device => {}
         _ => return NetError::while_doing(format!("talking with {to}"))(error),
     }
-    match to.ip().is_multicast() {
+    match is_group {
         true => NetError::NoMulticastRoute(to.ip()),
         false => NetError::NoRoute(to),
     }

@@ -60,7 +60,7 @@ pub struct SleepPlan {
 #[derive(Debug, thiserror::Error)]
 pub enum SleepError {
     /// None of the methods is there.
-    #[error("none of these ways to sleep is available here: {}", list(.0))]
+    #[error("none of these ways to sleep is available here: {}", Unavailable::list(.0))]
     NothingAvailable(Vec<Unavailable>),
     /// No thread could be started.
     #[error("cannot start a thread to sleep in: {0}")]
@@ -77,14 +77,6 @@ pub enum SleepError {
         /// How often.
         interval: Duration,
     },
-}
-
-fn list(unavailable: &[Unavailable]) -> String {
-    let each = unavailable.iter();
-    let each: Vec<String> = each
-        .map(|one| format!("{} ({})", one.method, one.why))
-        .collect();
-    each.join(", ")
 }
 
 impl fmt::Display for SleepSetting {

@@ -71,11 +71,16 @@ pub(super) fn set_resolution(resolution: Resolution) -> Result<Held, String> {
     let held = Held::Resolution(resolution);
     // Some tick a little faster than they were asked to: 0.4992 ms for 0.5 ms.
     let is_near = |ns: i64| ns <= resolution.ns() + resolution.ns() / 50;
-    match resolution_ns() {
-        Some(ns) if !is_near(ns) => Err(format!(
-            "the system keeps to {} ms; ask for one that it has",
-            ns as f64 / 1e6
-        )),
+    match resolutions_ns() {
+        Some([coarsest, finest, now]) if !is_near(now) => {
+            let ms = |ns: i64| ns as f64 / 1e6;
+            Err(format!(
+                "the system keeps to {} ms; ask for one that it has: {} to {} ms",
+                ms(now),
+                ms(finest),
+                ms(coarsest)
+            ))
+        }
         _ => Ok(held),
     }
 }
@@ -113,10 +118,16 @@ fn throttling(kinds: u32) -> Result<(), String> {
 
 /// The timer resolution that holds for this program now.
 pub(super) fn resolution_ns() -> Option<i64> {
+    resolutions_ns().map(|[_, _, now]| now)
+}
+
+/// The coarsest and the finest timer resolution that there are, and that which holds now.
+fn resolutions_ns() -> Option<[i64; 3]> {
     let (mut coarsest, mut finest, mut current) = (0, 0, 0);
     // SAFETY: the addresses are local variables'.
     let status = unsafe { NtQueryTimerResolution(&mut coarsest, &mut finest, &mut current) };
-    (status == STATUS_SUCCESS && current > 0).then(|| i64::from(current) * 100)
+    (status == STATUS_SUCCESS && current > 0)
+        .then(|| [coarsest, finest, current].map(|units| i64::from(units) * 100))
 }
 
 /// Something that sleeps.

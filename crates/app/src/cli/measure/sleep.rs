@@ -4,9 +4,10 @@ use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use measure::{
-    Clock, ClockError, ClockSource, Comparison, Plan, Resolution, Scheduling, SleepError,
+    Clock, ClockError, ClockSource, Comparison, Grant, Plan, Resolution, Scheduling, SleepError,
     SleepMethod, SleepPlan, SleepSetting, hold_resolution,
 };
+use serde::Serialize;
 
 use super::delivery::{Delivery, Show};
 use super::percent;
@@ -113,7 +114,7 @@ const RUNS: u32 = 10;
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     if args.hold {
-        return hold(args);
+        return hold(args, json);
     }
     let clock = match args.clock {
         None => Clock::best(),
@@ -237,29 +238,43 @@ fn resolution(text: &str) -> Result<Resolution, String> {
         .ok_or_else(|| expected.to_owned())
 }
 
+/// What is held, for programs.
+#[derive(Serialize)]
+struct Holding<'h> {
+    grants: &'h [Grant],
+    /// The resolution now.
+    resolution_ns: Option<i64>,
+}
+
 /// Holds a resolution until the user has had enough.
-fn hold(args: &Args) -> Result<(), Failure> {
+fn hold(args: &Args, json: bool) -> Result<(), Failure> {
     let [resolution] = args.resolution[..] else {
         let message = "one resolution can be held at a time; give one";
         return Err(Failure::Input(message.to_owned()));
     };
     let held = hold_resolution(Some(resolution), args.no_throttling);
-    let mut out = output::for_people();
-    for grant in &held.grants {
-        output::paragraph(&mut out, &grant.to_string())?;
-    }
-    out.flush()?;
+    let resolution_ns = held.current_ns();
     // It was the last to be asked for.
-    if held.grants.last().is_none_or(|grant| !grant.is_granted()) {
-        return Err(Failure::Input("the resolution cannot be held".to_owned()));
-    }
-    if let Some(ns) = held.current_ns() {
-        let ms = ns as f64 / 1e6;
-        output::paragraph(
-            &mut out,
-            &format!("resolution now: {ms} ms; Ctrl-C ends it"),
-        )?;
+    let is_held = held.grants.last().is_some_and(Grant::is_granted);
+    if json {
+        output::json(&Holding {
+            grants: &held.grants,
+            resolution_ns,
+        })?;
+    } else {
+        let mut out = output::for_people();
+        for grant in &held.grants {
+            output::paragraph(&mut out, &grant.to_string())?;
+        }
+        if let Some(ns) = resolution_ns.filter(|_| is_held) {
+            let ms = ns as f64 / 1e6;
+            let now = format!("resolution now: {ms} ms; Ctrl-C ends it");
+            output::paragraph(&mut out, &now)?;
+        }
         out.flush()?;
+    }
+    if !is_held {
+        return Err(Failure::Input("the resolution cannot be held".to_owned()));
     }
     let start = Instant::now();
     let is_over = || args.time.is_some_and(|time| start.elapsed() >= time);

@@ -14,6 +14,8 @@ mod plan;
 mod poll;
 mod ready;
 mod reliable;
+#[cfg(windows)]
+mod rio;
 #[cfg(any(target_os = "linux", windows))]
 mod segments;
 #[cfg(target_os = "linux")]
@@ -25,7 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use socket2::SockRef;
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 pub use plan::{PeerThroughputRun, ThroughputPlan, ThroughputReport, ThroughputRun};
 
@@ -89,12 +91,28 @@ pub struct Method {
 #[derive(Clone, Copy)]
 enum Way {
     Udp {
-        sender: fn(UdpSocket, usize) -> io::Result<Box<dyn Send>>,
-        receiver: fn(UdpSocket, usize) -> io::Result<Box<dyn Receive>>,
+        socket: Type,
+        sender: MakeSender,
+        receiver: MakeReceiver,
     },
     /// As PGM's, so that the two can be compared.
     Group,
     Pgm(Batch),
+}
+
+/// Makes an end of a connected socket and the size of a packet.
+type MakeSender = fn(UdpSocket, usize) -> io::Result<Box<dyn Send>>;
+type MakeReceiver = fn(UdpSocket, usize) -> io::Result<Box<dyn Receive>>;
+
+impl Way {
+    /// By sockets as they usually are.
+    const fn udp(sender: MakeSender, receiver: MakeReceiver) -> Way {
+        Way::Udp {
+            socket: Type::DGRAM,
+            sender,
+            receiver,
+        }
+    }
 }
 
 impl std::fmt::Debug for Method {
@@ -109,10 +127,7 @@ impl Method {
         Method {
             name: "blocking",
             calls: "send, recv",
-            way: Way::Udp {
-                sender: blocking::sender,
-                receiver: blocking::receiver,
-            },
+            way: Way::udp(blocking::sender, blocking::receiver),
         },
         Method {
             name: "poll",
@@ -121,50 +136,39 @@ impl Method {
             } else {
                 "send, poll, recv until empty"
             },
-            way: Way::Udp {
-                sender: poll::sender,
-                receiver: poll::receiver,
-            },
+            way: Way::udp(poll::sender, poll::receiver),
         },
         #[cfg(target_os = "linux")]
         Method {
             name: "mmsg",
             calls: "sendmmsg, recvmmsg of 64",
-            way: Way::Udp {
-                sender: mmsg::sender,
-                receiver: mmsg::receiver,
-            },
+            way: Way::udp(mmsg::sender, mmsg::receiver),
         },
         #[cfg(target_os = "linux")]
         Method {
             name: "io_uring",
             calls: "64 sends a submission, multishot recv",
-            way: Way::Udp {
-                sender: uring::sender,
-                receiver: uring::receiver,
-            },
+            way: Way::udp(uring::sender, uring::receiver),
         },
         #[cfg(target_os = "linux")]
         Method {
             name: "gso",
             calls: "UDP_SEGMENT, recv",
-            way: Way::Udp {
-                sender: segments::sender,
-                receiver: blocking::receiver,
-            },
+            way: Way::udp(segments::sender, blocking::receiver),
         },
         #[cfg(target_os = "linux")]
         Method {
             name: "gso_gro",
             calls: "UDP_SEGMENT, UDP_GRO",
-            way: Way::Udp {
-                sender: segments::sender,
-                receiver: segments::receiver,
-            },
+            way: Way::udp(segments::sender, segments::receiver),
         },
         Method {
             name: "group",
-            calls: "sendto a group, recvmsg",
+            calls: if cfg!(target_os = "linux") {
+                "sendto a group, recvmsg"
+            } else {
+                "sendto a group, recvfrom"
+            },
             way: Way::Group,
         },
         Method {
@@ -186,28 +190,29 @@ impl Method {
         Method {
             name: "iocp",
             calls: "64 WSASend, 64 WSARecv, a completion port",
+            way: Way::udp(iocp::sender, iocp::receiver),
+        },
+        #[cfg(windows)]
+        Method {
+            name: "rio",
+            calls: "registered I/O: 64 RIOSend, 64 RIOReceive a commit",
             way: Way::Udp {
-                sender: iocp::sender,
-                receiver: iocp::receiver,
+                socket: rio::SOCKET,
+                sender: rio::sender,
+                receiver: rio::receiver,
             },
         },
         #[cfg(windows)]
         Method {
             name: "uso",
             calls: "UDP_SEND_MSG_SIZE, recv",
-            way: Way::Udp {
-                sender: segments::sender,
-                receiver: blocking::receiver,
-            },
+            way: Way::udp(segments::sender, blocking::receiver),
         },
         #[cfg(windows)]
         Method {
             name: "uso_uro",
             calls: "UDP_SEND_MSG_SIZE, UDP_RECV_MAX_COALESCED_SIZE",
-            way: Way::Udp {
-                sender: segments::sender,
-                receiver: segments::receiver,
-            },
+            way: Way::udp(segments::sender, segments::receiver),
         },
     ];
 
@@ -304,9 +309,13 @@ impl Load<'_> {
             None => Ok(Buffers::default()),
         };
         match method.way {
-            Way::Udp { sender, receiver } => {
-                let far = open(self.testbed, Side::Far, self.family)?;
-                let near = open(self.testbed, Side::Near, self.family)?;
+            Way::Udp {
+                socket,
+                sender,
+                receiver,
+            } => {
+                let open = |side| open(self.testbed, side, self.family, socket);
+                let (far, near) = (open(Side::Far)?, open(Side::Near)?);
                 connect(&near, &far).map_err(NetError::while_doing("connecting the two ends"))?;
                 Ok(Ends {
                     sender_buffers: buffers(Some(&near))?,
@@ -427,11 +436,14 @@ pub fn measure(load: Load<'_>, method: Method, around: Around<'_>) -> Result<Thr
     })
 }
 
-fn open(testbed: &Testbed, side: Side, family: Family) -> Result<UdpSocket, NetError> {
+fn open(testbed: &Testbed, side: Side, family: Family, kind: Type) -> Result<UdpSocket, NetError> {
     let address: SocketAddr = (testbed.address(side, family), 0).into();
-    testbed
-        .on(side, || UdpSocket::bind(address))?
-        .map_err(NetError::while_doing(format!("listening at {address}")))
+    let bound = testbed.on(side, || {
+        let socket = Socket::new(Domain::for_address(address), kind, Some(Protocol::UDP))?;
+        socket.bind(&address.into())?;
+        Ok(socket.into())
+    })?;
+    bound.map_err(NetError::while_doing(format!("listening at {address}")))
 }
 
 fn connect(near: &UdpSocket, far: &UdpSocket) -> io::Result<()> {

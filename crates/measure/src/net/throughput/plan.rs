@@ -8,7 +8,9 @@ use std::time::Duration;
 use super::{Load, Method, Throughput, measure};
 use crate::net::peers::{self, PeerError, PeerThroughput};
 use crate::net::{Around, Family, NetError, Runs, Testbed};
-use crate::{Clock, Comparison, End, Incomparable, Plan, Scheduling, Stop, Unavailable, compare};
+use crate::{
+    Clock, Comparison, End, Grant, Incomparable, Plan, Scheduling, Stop, Unavailable, compare,
+};
 
 /// What is to be measured.
 #[derive(Debug)]
@@ -66,6 +68,8 @@ pub struct ThroughputReport {
     pub peer: Vec<PeerThroughputRun>,
     /// What is not there.
     pub unavailable: Vec<Unavailable>,
+    /// What each thread asked of the scheduler, and what came of it.
+    pub grants: Vec<Grant>,
     /// Why it ended.
     pub end: End,
     /// What ended it before its time, other than the user; what was measured until then is here.
@@ -121,10 +125,13 @@ impl ThroughputPlan {
             buffer_bytes: self.buffer_bytes,
         };
         let once = |method: Method, time| measure(Load { time, ..load }, method, around);
+        let (grants, _) = (self.scheduling.run(<[Grant]>::to_vec))
+            .map_err(NetError::while_doing("starting a thread"))?;
         let mut report = ThroughputReport {
             runs: Vec::new(),
             peer: Vec::new(),
             unavailable: Vec::new(),
+            grants,
             end: End::Rounds,
             failed: None,
             notes: vec![format!("Both ends are here: {}.", self.testbed.describe())],

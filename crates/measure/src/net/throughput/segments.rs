@@ -77,13 +77,20 @@ fn join(socket: &UdpSocket) -> io::Result<()> {
 #[cfg(windows)]
 fn cut(socket: &UdpSocket, size: usize) -> io::Result<()> {
     use windows_sys::Win32::Networking::WinSock::UDP_SEND_MSG_SIZE;
-    set(socket, UDP_SEND_MSG_SIZE, size as u32)
+    set(socket, UDP_SEND_MSG_SIZE, size as u32).map_err(|error| lacks("UDP_SEND_MSG_SIZE", &error))
 }
 
 #[cfg(windows)]
 fn join(socket: &UdpSocket) -> io::Result<()> {
     use windows_sys::Win32::Networking::WinSock::UDP_RECV_MAX_COALESCED_SIZE;
     set(socket, UDP_RECV_MAX_COALESCED_SIZE, u32::from(u16::MAX))
+        .map_err(|error| lacks("UDP_RECV_MAX_COALESCED_SIZE", &error))
+}
+
+#[cfg(windows)]
+fn lacks(option: &str, error: &io::Error) -> io::Error {
+    let why = format!("{option} came with Windows 10 2004: {error}");
+    io::Error::new(error.kind(), why)
 }
 
 #[cfg(windows)]

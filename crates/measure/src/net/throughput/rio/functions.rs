@@ -1,0 +1,97 @@
+//! The functions of registered I/O, which no library exports: a socket's provider is asked for them.
+//!
+//! This file has unsafe code for that one question. It is sound because the call is told the sizes of
+//! what it reads and writes, which are local variables, and what it wrote is looked at before it is used.
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
+use std::io;
+use std::net::UdpSocket;
+use std::os::windows::io::AsRawSocket;
+use std::ptr::null_mut;
+
+use windows_sys::Win32::Networking::WinSock::{
+    RIO_BUF, RIO_BUFFERID, RIO_CQ, RIO_EXTENSION_FUNCTION_TABLE, RIO_NOTIFICATION_COMPLETION,
+    RIO_RQ, RIORESULT, SIO_GET_MULTIPLE_EXTENSION_FUNCTION_POINTER, SOCKET, WSAID_MULTIPLE_RIO,
+    WSAIoctl,
+};
+use windows_sys::core::BOOL;
+
+/// `RIOSend` or `RIOReceive`.
+pub(super) type Request =
+    unsafe extern "system" fn(RIO_RQ, *const RIO_BUF, u32, u32, *const c_void) -> BOOL;
+
+/// Those that are used here, under the names of `RIO_EXTENSION_FUNCTION_TABLE`.
+#[derive(Clone, Copy)]
+pub(super) struct Functions {
+    pub(super) receive: Request,
+    pub(super) send: Request,
+    pub(super) close_completion_queue: unsafe extern "system" fn(RIO_CQ),
+    pub(super) create_completion_queue:
+        unsafe extern "system" fn(u32, *const RIO_NOTIFICATION_COMPLETION) -> RIO_CQ,
+    pub(super) create_request_queue: unsafe extern "system" fn(
+        SOCKET,
+        u32,
+        u32,
+        u32,
+        u32,
+        RIO_CQ,
+        RIO_CQ,
+        *const c_void,
+    ) -> RIO_RQ,
+    pub(super) dequeue: unsafe extern "system" fn(RIO_CQ, *mut RIORESULT, u32) -> u32,
+    pub(super) deregister_buffer: unsafe extern "system" fn(RIO_BUFFERID),
+    pub(super) notify: unsafe extern "system" fn(RIO_CQ) -> i32,
+    pub(super) register_buffer: unsafe extern "system" fn(*const u8, u32) -> RIO_BUFFERID,
+}
+
+impl Functions {
+    /// Asks for them.
+    ///
+    /// # Errors
+    /// Where there are none (before Windows 8, under Wine), with the system's words, and where they are
+    /// not those that are documented.
+    pub(super) fn of(socket: &UdpSocket) -> io::Result<Functions> {
+        let of_rio = WSAID_MULTIPLE_RIO;
+        let mut table = RIO_EXTENSION_FUNCTION_TABLE::default();
+        let mut written = 0;
+        // SAFETY: the call is told the sizes of the two structures, and all lives until it has returned.
+        let outcome = unsafe {
+            WSAIoctl(
+                socket.as_raw_socket() as usize,
+                SIO_GET_MULTIPLE_EXTENSION_FUNCTION_POINTER,
+                (&raw const of_rio).cast(),
+                size_of_val(&of_rio) as u32,
+                (&raw mut table).cast(),
+                size_of_val(&table) as u32,
+                &mut written,
+                null_mut(),
+                None,
+            )
+        };
+        if outcome != 0 {
+            // Of some systems the text of this error says nothing.
+            let error = io::Error::last_os_error().raw_os_error().unwrap_or(0);
+            return Err(io::Error::other(format!(
+                "the system has no registered I/O, which came with Windows 8 (WSAIoctl: error {error})"
+            )));
+        }
+        // What was not written is still absent.
+        Functions::of_table(&table)
+            .ok_or_else(|| io::Error::other("the system's table of registered I/O has gaps"))
+    }
+
+    fn of_table(table: &RIO_EXTENSION_FUNCTION_TABLE) -> Option<Functions> {
+        Some(Functions {
+            receive: table.RIOReceive?,
+            send: table.RIOSend?,
+            close_completion_queue: table.RIOCloseCompletionQueue?,
+            create_completion_queue: table.RIOCreateCompletionQueue?,
+            create_request_queue: table.RIOCreateRequestQueue?,
+            dequeue: table.RIODequeueCompletion?,
+            deregister_buffer: table.RIODeregisterBuffer?,
+            notify: table.RIONotify?,
+            register_buffer: table.RIORegisterBuffer?,
+        })
+    }
+}

@@ -1,0 +1,111 @@
+//! Registered I/O as simulated, whose rules must be kept, and that of the system where it has any.
+
+use std::io::Write;
+use std::net::Ipv4Addr;
+use std::time::Instant;
+
+use socket2::{Domain, Protocol, Socket};
+
+use super::*;
+
+const SIZE: usize = 100;
+
+/// Two connected sockets.
+fn sockets(kind: Type) -> [UdpSocket; 2] {
+    let open = || {
+        let socket = Socket::new(Domain::IPV4, kind, Some(Protocol::UDP)).expect("made");
+        let here = std::net::SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        socket.bind(&here.into()).expect("bound");
+        UdpSocket::from(socket)
+    };
+    let [near, far] = [open(), open()];
+    super::super::connect(&near, &far).expect("connected");
+    [near, far]
+}
+
+/// Sends five bursts and receives them, with a pause between them in which nothing comes.
+fn exchange(sender: &mut Sender, receiver: &mut Receiver) {
+    for bursts in [2, 3] {
+        let started = Instant::now();
+        assert_eq!(receiver.take().expect("waited"), Taken::default());
+        assert!(started.elapsed() >= WAIT / 2, "it waits, and does not spin");
+        for _ in 0..bursts {
+            assert_eq!(sender.burst().expect("sent"), BURST as u64);
+        }
+        let mut all = Taken::default();
+        for _ in 0..bursts * BURST {
+            let taken = receiver.take().expect("received");
+            all.packets += taken.packets;
+            all.bytes += taken.bytes;
+            if all.packets == (bursts * BURST) as u64 {
+                break;
+            }
+        }
+        let packets = (bursts * BURST) as u64;
+        let bytes = packets * SIZE as u64;
+        assert_eq!(all, Taken { packets, bytes });
+    }
+}
+
+#[test]
+fn packets_go_through_by_its_rules_and_nothing_is_left() {
+    let [near, far] = sockets(Type::DGRAM);
+    let queue = |socket| Queue::new(socket, simulated::FUNCTIONS, SIZE).expect("made");
+    let (mut sender, far) = (Sender(queue(near)), queue(far));
+    let kept = [&sender.0, &far].map(|queue| (queue.buffer, queue.completions));
+    let mut receiver = Receiver::new(far).expect("asked");
+    exchange(&mut sender, &mut receiver);
+    for (buffer, completions) in kept {
+        assert!(simulated::is_registered(buffer) && simulated::is_open(completions));
+    }
+    // Of the receiver every slot is outstanding.
+    drop((sender, receiver));
+    for (buffer, completions) in kept {
+        assert!(!simulated::is_registered(buffer) && !simulated::is_open(completions));
+    }
+    assert_eq!(simulated::breaches(), Vec::<String>::new());
+}
+
+#[test]
+fn memory_that_may_still_be_written_to_is_not_freed() {
+    let [_near, far] = sockets(Type::DGRAM);
+    let queue = Queue::new(far, simulated::SILENT, SIZE).expect("made");
+    let buffer = queue.buffer;
+    let receiver = Receiver::new(queue).expect("asked");
+    drop(receiver);
+    assert!(simulated::is_registered(buffer));
+    assert_eq!(simulated::breaches(), Vec::<String>::new());
+}
+
+#[test]
+fn a_slot_has_one_request_at_a_time() {
+    let [near, _far] = sockets(Type::DGRAM);
+    let mut queue = Queue::new(near, simulated::FUNCTIONS, SIZE).expect("made");
+    let send = queue.functions.send;
+    queue.put(3, send).expect("free");
+    for slot in [3, BURST, usize::MAX / SIZE - 1] {
+        let error = queue.put(slot, send).expect_err("refused").to_string();
+        assert_eq!(error, format!("slot {slot} cannot be used"));
+    }
+}
+
+/// The one test that needs a Windows with registered I/O.
+#[test]
+fn the_system_s_own_does_the_same_or_is_said_to_be_absent() {
+    let [near, far] = sockets(SOCKET);
+    let functions = match Functions::of(&near) {
+        Ok(functions) => functions,
+        Err(error) => {
+            let said = error.to_string();
+            assert!(
+                said.starts_with("the system has no registered I/O"),
+                "{said}"
+            );
+            let _ = writeln!(std::io::stderr(), "left out: {said}");
+            return;
+        }
+    };
+    let queue = |socket| Queue::new(socket, functions, SIZE).expect("made");
+    let mut receiver = Receiver::new(queue(far)).expect("asked");
+    exchange(&mut Sender(queue(near)), &mut receiver);
+}
