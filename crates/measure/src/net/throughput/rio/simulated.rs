@@ -110,7 +110,10 @@ impl System {
     }
 
     fn breach(&mut self, what: impl Into<String>) {
-        self.breaches.push(what.into());
+        let what = what.into();
+        if !self.breaches.contains(&what) {
+            self.breaches.push(what);
+        }
     }
 
     /// The places that are in use until their requests' ends were dequeued.
