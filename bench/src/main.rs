@@ -3,6 +3,7 @@
 //! Every figure stands beside what it is compared with, measured in the same run and in turn, as
 //! a ratio of medians: the machines are shared and noisy, absolute times mean little.
 
+mod file_reads;
 mod hives;
 mod load;
 mod page;
@@ -39,6 +40,9 @@ fn main() -> Outcome<()> {
         [what, laglab, scratch] if what == Path::new("hives") => {
             hives::audit(&mut report, laglab, scratch)?;
         }
+        [what, laglab, scratch] if what == Path::new("files") => {
+            file_reads::ways(&mut report, laglab, scratch)?;
+        }
         [what, laglab] if what == Path::new("probes") => probes::all(&mut report, laglab)?,
         [laglab, scratch, data, python @ ..] => {
             everything(&mut report, laglab, scratch, data, python.first())?;
@@ -46,7 +50,7 @@ fn main() -> Outcome<()> {
         _ => {
             let usage = "usage: bench LAGLAB SCRATCH_FOLDER DATA_FOLDER [PEERS_PYTHON], \
                          bench page LAGLAB TRACE, bench hives LAGLAB SCRATCH_FOLDER, \
-                         bench probes LAGLAB, or bench views";
+                         bench files LAGLAB SCRATCH_FOLDER, bench probes LAGLAB, or bench views";
             return Err(usage.into());
         }
     }
@@ -81,6 +85,7 @@ fn everything(
     reading(report, laglab, scratch, data)?;
     decompression(report, data)?;
     views::kernels(report)?;
+    file_reads::ways(report, laglab, scratch)?;
     probes::all(report, laglab)
 }
 

@@ -18,7 +18,7 @@ pub(crate) fn all(report: &mut String, laglab: &Path) -> Outcome<()> {
     throughput(report, laglab)
 }
 
-fn measure(laglab: &Path, args: &[&str]) -> Outcome<Value> {
+pub(crate) fn measure(laglab: &Path, args: &[&str]) -> Outcome<Value> {
     let args: Vec<&OsStr> = ["measure"]
         .iter()
         .chain(args)
@@ -211,7 +211,8 @@ fn microseconds(ns: &Value) -> String {
     ns.map_or_else(|| "-".to_owned(), |ns| format!("{:.1}", ns / 1e3))
 }
 
-fn ratio(ratio: &Value) -> String {
+/// A ratio with its bounds.
+pub(crate) fn ratio(ratio: &Value) -> String {
     let bound = |name: &str| ratio[name].as_f64();
     match (bound("centre"), bound("low"), bound("high")) {
         (Some(centre), Some(low), Some(high)) => format!("{centre:.2} ({low:.2} to {high:.2})"),
