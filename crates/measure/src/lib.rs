@@ -11,7 +11,7 @@
 //! let clock = Clock::best();
 //! let mut pacing = Pacing::every(1_000_000, clock.now_ns());
 //! for _ in 0..3 {
-//!     let slot = pacing.slot(clock.now_ns());
+//!     let slot = pacing.slot();
 //!     // … wait for slot.intended_ns, do what is measured …
 //!     assert!(slot.intended_ns <= clock.now_ns() + 2_000_000);
 //! }

@@ -13,7 +13,6 @@ pub struct Pacing {
     interval_ns: i64,
     next_ns: i64,
     given: u64,
-    lateness: Lateness,
 }
 
 /// A moment at which a sample is to start.
@@ -28,13 +27,23 @@ pub struct Slot {
 /// How well the slots were kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Lateness {
-    /// Slots that were over, the next one having begun, before they were asked for.
+    /// Samples that began a whole slot too late, or more: the next one had begun.
     pub missed: u64,
-    /// The most that a slot was asked for too late.
+    /// The most that a sample began too late.
     pub worst_ns: i64,
 }
 
 impl Lateness {
+    /// Of samples that began so much after their slots' starts, in nanoseconds; earlier is negative.
+    pub fn of(delays_ns: impl Iterator<Item = i64>, interval_ns: i64) -> Lateness {
+        let mut lateness = Lateness::default();
+        for late_ns in delays_ns {
+            lateness.missed += u64::from(late_ns >= interval_ns.max(1));
+            lateness.worst_ns = lateness.worst_ns.max(late_ns);
+        }
+        lateness
+    }
+
     /// Adds that of another run.
     pub fn merge(&mut self, other: Lateness) {
         self.missed += other.missed;
@@ -49,28 +58,19 @@ impl Pacing {
             interval_ns: interval_ns.max(1),
             next_ns: start_ns,
             given: 0,
-            lateness: Lateness::default(),
         }
     }
 
-    /// The next slot, asked for at `now_ns`. The caller waits for its start if that is to come, and
-    /// starts at once if it is over.
-    pub fn slot(&mut self, now_ns: i64) -> Slot {
+    /// The next slot. The caller waits for its start if that is to come, and starts at once if it is
+    /// over.
+    pub fn slot(&mut self) -> Slot {
         let slot = Slot {
             number: self.given,
             intended_ns: self.next_ns,
         };
-        let late_ns = now_ns.saturating_sub(slot.intended_ns).max(0);
-        self.lateness.missed += u64::from(late_ns >= self.interval_ns);
-        self.lateness.worst_ns = self.lateness.worst_ns.max(late_ns);
         self.given += 1;
         self.next_ns = self.next_ns.saturating_add(self.interval_ns);
         slot
-    }
-
-    /// How well the slots were kept so far.
-    pub fn lateness(&self) -> Lateness {
-        self.lateness
     }
 }
 
@@ -82,20 +82,22 @@ mod tests {
 
     /// Samples an operation of 0.1 ms every millisecond for three seconds, during which the machine
     /// stands still from 1 s to 2 s. Gives what each sample shows to one who counts from its
-    /// intended start.
+    /// intended start, and how late the samples began.
     fn responses() -> (Vec<i64>, Lateness) {
         let mut now_ns = 0;
         let mut pacing = Pacing::every(MS, 0);
-        let mut responses = Vec::new();
+        let (mut responses, mut delays) = (Vec::new(), Vec::new());
         for _ in 0..3_000 {
-            let slot = pacing.slot(now_ns);
-            now_ns = now_ns.max(slot.intended_ns) + MS / 10;
+            let slot = pacing.slot();
+            now_ns = now_ns.max(slot.intended_ns);
+            delays.push(now_ns - slot.intended_ns);
+            now_ns += MS / 10;
             if (1_000 * MS..2_000 * MS).contains(&now_ns) {
                 now_ns = 2_000 * MS;
             }
             responses.push(now_ns - slot.intended_ns);
         }
-        (responses, pacing.lateness())
+        (responses, Lateness::of(delays.into_iter(), MS))
     }
 
     #[test]
@@ -112,38 +114,29 @@ mod tests {
         assert_eq!(over(500 * MS), 556);
         assert_eq!(responses[999], MS / 10);
         assert_eq!(responses[2_500], MS / 10);
-        // The k-th is asked for when the one before it ends, 0.1 ms sooner: 999.9 - 0.9 k ms late,
+        // The k-th begins when the one before it ends, 0.1 ms sooner: 999.9 - 0.9 k ms late,
         // which is a slot and more up to k = 1,109. A pacing that hides stalls would miss none.
         assert_eq!(lateness.worst_ns, late(1) - MS / 10);
         assert_eq!(lateness.missed, 1_109);
     }
 
     #[test]
-    fn slots_kept_are_not_late() {
+    fn slots_are_numbered_and_end_nowhere() {
         let mut pacing = Pacing::every(10, 100);
-        let numbers: Vec<Slot> = [90, 105, 120].map(|now| pacing.slot(now)).into();
-        assert_eq!(numbers[2].intended_ns, 120);
-        assert_eq!(numbers[2].number, 2);
-        assert_eq!(pacing.lateness(), Lateness::default());
-        pacing.slot(139);
-        assert_eq!(
-            pacing.lateness(),
-            Lateness {
-                missed: 0,
-                worst_ns: 9
-            }
-        );
-        pacing.slot(150);
-        assert_eq!(
-            pacing.lateness(),
-            Lateness {
-                missed: 1,
-                worst_ns: 10
-            }
-        );
+        let slots: Vec<Slot> = (0..3).map(|_| pacing.slot()).collect();
+        assert_eq!((slots[2].number, slots[2].intended_ns), (2, 120));
         // Nonsense ends in no panic.
         let mut odd = Pacing::every(0, i64::MAX);
-        odd.slot(i64::MIN);
-        assert_eq!(odd.slot(i64::MAX).intended_ns, i64::MAX);
+        odd.slot();
+        assert_eq!(odd.slot().intended_ns, i64::MAX);
+    }
+
+    #[test]
+    fn what_begins_a_slot_too_late_has_missed_it() {
+        let lateness = |delays: &[i64]| Lateness::of(delays.iter().copied(), 10);
+        assert_eq!(lateness(&[-5, 0]), Lateness::default());
+        let told = |missed, worst_ns| Lateness { missed, worst_ns };
+        assert_eq!(lateness(&[0, 9]), told(0, 9));
+        assert_eq!(lateness(&[10, 3, 25]), told(2, 25));
     }
 }

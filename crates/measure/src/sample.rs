@@ -66,8 +66,8 @@ pub struct Series {
     pub size_bytes: Option<u64>,
     /// The samples, in order.
     pub samples: Vec<Sample>,
-    /// How well the pacing was kept.
-    pub lateness: Lateness,
+    /// How far apart samples were to begin, where they were paced.
+    pub interval_ns: Option<i64>,
 }
 
 impl Series {
@@ -83,8 +83,16 @@ impl Series {
             resolution_ns: None,
             size_bytes: None,
             samples: Vec::new(),
-            lateness: Lateness::default(),
+            interval_ns: None,
         }
+    }
+
+    /// How well the pacing was kept.
+    pub fn lateness(&self) -> Lateness {
+        let delays = self.samples.iter();
+        let delays = delays.map(|sample| sample.start_ns.saturating_sub(sample.intended_start_ns));
+        let kept = |interval_ns| Lateness::of(delays, interval_ns);
+        self.interval_ns.map(kept).unwrap_or_default()
     }
 
     /// How its latencies are spread.

@@ -26,6 +26,28 @@ pub(super) struct Arrival {
     pub(super) sequence: u64,
     /// When it came, in nanoseconds since the run's start.
     pub(super) at_ns: i64,
+    /// The traffic class with which its packet reached the reflector, where that is known.
+    pub(super) seen_class: Option<u8>,
+}
+
+/// With which traffic classes packets reached the reflector, and how many of those that came back did.
+/// The arrivals must have been entered into the trips.
+pub(super) fn seen_classes(trips: &[Trip], arrivals: &[Arrival]) -> Vec<(u8, u64)> {
+    let mut classes: Vec<(u8, u64)> = Vec::new();
+    for arrival in arrivals {
+        let trip = usize::try_from(arrival.sequence)
+            .ok()
+            .and_then(|at| trips.get(at));
+        let is_first = trip.is_some_and(|trip| trip.back_ns == Some(arrival.at_ns));
+        let Some(class) = arrival.seen_class.filter(|_| is_first) else {
+            continue;
+        };
+        match classes.iter_mut().find(|(seen, _)| *seen == class) {
+            Some((_, count)) => *count += 1,
+            None => classes.push((class, 1)),
+        }
+    }
+    classes
 }
 
 /// How many packets had which fate.
@@ -97,6 +119,7 @@ mod tests {
             .map(|(n, &sequence)| Arrival {
                 sequence,
                 at_ns: at(n),
+                seen_class: Some(if sequence % 2 == 0 { 184 } else { 0 }),
             })
             .collect()
     }
@@ -117,6 +140,9 @@ mod tests {
             strangers: 2,
         };
         assert_eq!(tally, expected);
+        // Of 0, 2, 1, 4, 5, each once.
+        let classes = seen_classes(&trips, &arrivals(&[0, 2, 1, 4, 4, 5, 6, 900]));
+        assert_eq!(classes, [(184, 3), (0, 2)]);
         assert_eq!(trips[1].round_trip_ns(), Some(250 - 101));
         assert_eq!(trips[4].back_ns, Some(350), "the first echo counts");
         assert_eq!(trips[3].round_trip_ns(), None);

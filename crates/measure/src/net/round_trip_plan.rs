@@ -298,7 +298,7 @@ impl RoundTripPlan {
                 };
                 let mut series = Series::new(Probe::Net, &method, &setting.to_string(), run);
                 series.size_bytes = Some(self.size as u64);
-                series.lateness = exchange.trips.lateness;
+                series.interval_ns = exchange.trips.interval_ns;
                 series.samples = (exchange.trips.trips.iter())
                     .map(|trip| sample(trip, start_ns))
                     .collect();

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::account::{Arrival, account};
+use super::account::{Arrival, account, seen_classes};
 use super::reflector::is_about_another_packet;
 use super::wire::{HEADER_LEN, Header, Kind, LARGEST, RunId};
 use super::{NetError, Repairs, Tally, Transport, Trip};
-use crate::{Clock, Grant, Lateness, Now, Pacing, Scheduling, Stop};
+use crate::{Clock, Grant, Now, Pacing, Scheduling, Stop};
 
-/// The most packets that a run remembers: 40 bytes of each, and 16 of its echo.
+/// The most packets that a run remembers: 40 bytes of each, and 24 of its echo.
 pub const MOST_PACKETS: u64 = 20_000_000;
 
 /// How long a ping-pong waits for one packet before it counts as lost.
@@ -103,11 +103,11 @@ pub struct RoundTrips {
     pub trips: Vec<Trip>,
     /// How many had which fate.
     pub tally: Tally,
-    /// With which traffic classes packets reached the reflector, and how many did; empty where its
-    /// system does not say.
+    /// With which traffic classes packets reached the reflector, and how many of those that came back
+    /// did; empty where its system does not say.
     pub seen_classes: Vec<(u8, u64)>,
-    /// How well the pace was kept.
-    pub lateness: Lateness,
+    /// How far apart packets were to be sent, where that was given.
+    pub interval_ns: Option<i64>,
     /// What the scheduler granted.
     pub grants: Vec<Grant>,
     /// What was sent again, of a transport that does that.
@@ -153,6 +153,7 @@ pub fn measure(
     };
     Ok(RoundTrips {
         grants,
+        interval_ns: traffic.pace.interval_ns(),
         repairs: transport.repairs(),
         ..books?.closed(traffic.warm_up)
     })
@@ -162,7 +163,6 @@ pub fn measure(
 struct Books {
     trips: Vec<Trip>,
     heard: Heard,
-    lateness: Lateness,
     ended: Ended,
 }
 
@@ -171,7 +171,6 @@ impl Books {
         Books {
             trips: Vec::with_capacity(packets as usize),
             heard: Heard::default(),
-            lateness: Lateness::default(),
             ended,
         }
     }
@@ -194,10 +193,10 @@ impl Books {
         tally.strangers += self.heard.strangers;
         tally.duplicates += self.heard.beyond;
         RoundTrips {
+            seen_classes: seen_classes(&self.trips, &arrivals),
             trips: self.trips,
             tally,
-            seen_classes: self.heard.classes,
-            lateness: self.lateness,
+            interval_ns: None,
             grants: Vec::new(),
             repairs: None,
             ended: self.ended,
@@ -212,7 +211,6 @@ struct Heard {
     /// Echoes that found no room: somebody doubles them without end.
     beyond: u64,
     strangers: u64,
-    classes: Vec<(u8, u64)>,
 }
 
 impl Heard {
@@ -230,14 +228,9 @@ impl Heard {
             true => self.arrivals.push(Arrival {
                 sequence: header.sequence,
                 at_ns,
+                seen_class: header.seen_class,
             }),
             false => self.beyond += 1,
-        }
-        if let Some(class) = header.seen_class {
-            match self.classes.iter_mut().find(|(seen, _)| *seen == class) {
-                Some((_, count)) => *count += 1,
-                None => self.classes.push((class, 1)),
-            }
         }
         Some(header.sequence)
     }
@@ -341,7 +334,7 @@ fn paced(
                 books.ended = Ended::Silent;
                 break;
             }
-            let slot = pacing.slot(clock.now_ns());
+            let slot = pacing.slot();
             let early_ns = slot.intended_ns - clock.now_ns();
             if early_ns > 0 {
                 thread::sleep(Duration::from_nanos(early_ns as u64));
@@ -359,7 +352,6 @@ fn paced(
             }
             progress.sent.store(sequence + 1, Ordering::Relaxed);
         }
-        books.lateness = pacing.lateness();
         progress.is_done.store(true, Ordering::Relaxed);
         let heard = hearing.join().expect("the receiver does not panic");
         books.heard = heard.map_err(NetError::while_doing("receiving"))?;
