@@ -30,9 +30,11 @@ pub struct ReceiverConfig {
     pub expiry: Duration,
     /// What is missing is asked for after a random time up to this, unless the source says how long.
     pub back_off: Duration,
-    /// How long a request may go unconfirmed before it is made again.
+    /// How long a request may go unconfirmed before it is made again; each time twice as long, up to 16
+    /// times.
     pub confirmation: Duration,
-    /// How long a confirmed repair may take before it is asked for again.
+    /// How long a confirmed repair may take before it is asked for again; each time twice as long, up to
+    /// 16 times.
     pub repair: Duration,
     /// After so many requests without confirmation, what is missing is lost.
     pub confirmation_retries: u16,
@@ -74,8 +76,8 @@ impl ReceiverConfig {
             sources: 256,
             expiry: Duration::from_secs(30),
             back_off: Duration::from_micros(500),
-            confirmation: Duration::from_millis(20),
-            repair: Duration::from_millis(40),
+            confirmation: Duration::from_millis(2),
+            repair: Duration::from_millis(5),
             confirmation_retries: 100,
             repair_retries: 100,
             spm_back_off: Duration::from_millis(50),

@@ -107,11 +107,18 @@ impl ReceiveWindow {
         self.request_mut(target).map(|request| request.stage)
     }
 
+    /// Waits for an answer: each time in vain twice as long, so that what was lost on its way is asked for
+    /// again at once, and a source that is slow not more and more often.
     fn set_stage(&mut self, target: Target, stage: Stage, now: Time) {
-        let wait = match stage {
-            Stage::AwaitsRepair => self.config.repair,
-            _ => self.config.confirmation,
+        const MOST_DOUBLINGS: u16 = 4;
+        let Some(request) = self.request_mut(target).copied() else {
+            return;
         };
+        let (wait, in_vain) = match stage {
+            Stage::AwaitsRepair => (self.config.repair, request.unrepaired),
+            _ => (self.config.confirmation, request.unconfirmed),
+        };
+        let wait = wait.saturating_mul(1 << in_vain.min(MOST_DOUBLINGS));
         self.arm(target, stage, now.plus(wait));
     }
 
