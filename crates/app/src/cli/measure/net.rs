@@ -9,7 +9,7 @@ use std::time::Duration;
 use measure::net::throughput::{Method, ThroughputPlan};
 use measure::net::{
     self, Carrier, Family, Interface, NetError, NetSetting, Pace, Patience, Place, RoundTripPlan,
-    Route, Runs, Testbed, UdpOptions,
+    Route, Runs, Side, Testbed, UdpOptions,
 };
 use measure::{Clock, Comparison, End, Plan, Scheduling};
 
@@ -31,7 +31,8 @@ use crate::watch::{self, Watch};
     laglab measure net --role reflector --port 7600        on one machine …\n  \
     laglab measure net --role source --to 10.0.0.7:7600    … and on another\n  \
     laglab measure net --role source --group 239.255.7.6 --interface eth0 --dscp EF\n  \
-    laglab measure net --transport udp,pgm                 reliable multicast beside UDP\n\n\
+    laglab measure net --transport udp,pgm                 reliable multicast beside UDP\n  \
+    laglab measure net --transport pgm,openpgm,epgm        … and beside OpenPGM's and ZeroMQ's\n\n\
     Both ends here means two network namespaces joined by a virtual cable, which the program makes \
     and which vanish with it. That takes root on Linux; without, it is the loopback.")]
 pub(super) struct Args {
@@ -61,7 +62,7 @@ pub(super) struct Args {
     interface: Option<String>,
     /// What carries the packets; of several (comma-separated) each is measured. PGM, which sends again
     /// what is lost, needs a group [with it the default is 239.255.76.76, or ff18::7676] and has the two
-    /// ports after --port
+    /// ports after --port; OpenPGM and epgm do, too, and have the third, and the fourth and fifth
     #[arg(
         long,
         value_enum,
@@ -137,6 +138,13 @@ enum Transport {
     Udp,
     /// PGM (RFC 3208) in UDP
     Pgm,
+    /// The same by OpenPGM's library, where that is installed
+    #[cfg(target_os = "linux")]
+    #[value(name = "openpgm")]
+    OpenPgm,
+    /// ZeroMQ's epgm by its library, where that is installed
+    #[cfg(target_os = "linux")]
+    Epgm,
 }
 
 impl Transport {
@@ -144,6 +152,10 @@ impl Transport {
         match self {
             Transport::Udp => Carrier::Udp,
             Transport::Pgm => Carrier::Pgm,
+            #[cfg(target_os = "linux")]
+            Transport::OpenPgm => Carrier::OpenPgm,
+            #[cfg(target_os = "linux")]
+            Transport::Epgm => Carrier::Epgm,
         }
     }
 }
@@ -299,7 +311,7 @@ fn reflect(args: &Args, json: bool) -> Result<(), Failure> {
         busy_poll: args.busy_poll,
         spin: args.spin,
     };
-    let (mut end, sockets) = carrier.open(&place, &options)?;
+    let (mut end, sockets) = carrier.open(Side::Far, &place, &options)?;
     say(&format!("reflecting at {place}; Ctrl-C ends it"));
     let patience = Patience {
         in_all: args.time,
@@ -342,8 +354,9 @@ fn group(args: &Args) -> Option<IpAddr> {
         true => GROUP_V6,
         false => GROUP_V4,
     };
-    let has_pgm = args.transport.contains(&Transport::Pgm);
-    args.group.or_else(|| has_pgm.then_some(default))
+    let mut carriers = carriers(args).into_iter();
+    let needs_one = carriers.any(Carrier::needs_group);
+    args.group.or_else(|| needs_one.then_some(default))
 }
 
 fn family(args: &Args) -> Family {

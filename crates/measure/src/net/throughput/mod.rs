@@ -5,35 +5,38 @@
 //! connected sockets, so that no stranger's packet is counted, but for `group`; PGM knows its session.
 
 mod blocking;
+mod ends;
 mod group;
 #[cfg(windows)]
 mod iocp;
 #[cfg(target_os = "linux")]
 mod mmsg;
+mod on_the_way;
+#[cfg(target_os = "linux")]
+mod openpgm;
 mod plan;
 mod poll;
 mod ready;
 mod reliable;
 #[cfg(any(target_os = "linux", windows))]
 mod segments;
+mod sendto;
 #[cfg(target_os = "linux")]
 mod uring;
 
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use socket2::SockRef;
-
+pub use ends::Load;
 pub use plan::{PeerThroughputRun, ThroughputPlan, ThroughputReport, ThroughputRun};
 
-use super::buffers::{Buffers, grant};
-use super::testbed::{Family, Side, Testbed};
 use super::wire::{HEADER_LEN, LARGEST};
-use super::{Carrier, NetError, source::Around};
+use super::{Around, Buffers, Carrier, NetError};
 use crate::Now;
+use ends::Ends;
 use reliable::Batch;
 
 /// How long a receiver waits before it looks whether the sender has ended.
@@ -92,9 +95,13 @@ enum Way {
         sender: fn(UdpSocket, usize) -> io::Result<Box<dyn Send>>,
         receiver: fn(UdpSocket, usize) -> io::Result<Box<dyn Receive>>,
     },
-    /// As PGM's, so that the two can be compared.
-    Group,
+    /// UDP that is not connected.
+    Unconnected,
+    /// UDP to a group, as PGM's, so that the two can be compared; or what nobody batches.
+    Group(Carrier),
     Pgm(Batch),
+    #[cfg(target_os = "linux")]
+    OpenPgm,
 }
 
 impl std::fmt::Debug for Method {
@@ -113,6 +120,11 @@ impl Method {
                 sender: blocking::sender,
                 receiver: blocking::receiver,
             },
+        },
+        Method {
+            name: "sendto",
+            calls: "sendto, recvfrom, not connected",
+            way: Way::Unconnected,
         },
         Method {
             name: "poll",
@@ -165,7 +177,7 @@ impl Method {
         Method {
             name: "group",
             calls: "sendto a group, recvmsg",
-            way: Way::Group,
+            way: Way::Group(Carrier::Udp),
         },
         Method {
             name: "pgm",
@@ -181,6 +193,18 @@ impl Method {
             name: "pgm_many",
             calls: "PGM: 64 messages a call, which come as many",
             way: Way::Pgm(Batch::Both),
+        },
+        #[cfg(target_os = "linux")]
+        Method {
+            name: "openpgm",
+            calls: "OpenPGM: a call a message",
+            way: Way::OpenPgm,
+        },
+        #[cfg(target_os = "linux")]
+        Method {
+            name: "epgm",
+            calls: "ZeroMQ: a call a message",
+            way: Way::Group(Carrier::Epgm),
         },
         #[cfg(windows)]
         Method {
@@ -214,8 +238,11 @@ impl Method {
     /// What is measured by it: a group is sent to as PGM's messages are, and measured beside them.
     pub fn carrier(&self) -> Carrier {
         match self.way {
-            Way::Udp { .. } => Carrier::Udp,
-            Way::Group | Way::Pgm(_) => Carrier::Pgm,
+            Way::Udp { .. } | Way::Unconnected => Carrier::Udp,
+            Way::Group(Carrier::Udp) | Way::Pgm(_) => Carrier::Pgm,
+            Way::Group(carrier) => carrier,
+            #[cfg(target_os = "linux")]
+            Way::OpenPgm => Carrier::OpenPgm,
         }
     }
 
@@ -265,80 +292,6 @@ impl Throughput {
 
     fn per_second(&self, count: u64) -> Option<f64> {
         (count > 0 && self.took_ns > 0).then(|| count as f64 * 1e9 / self.took_ns as f64)
-    }
-}
-
-/// What a run is about, beside its method.
-#[derive(Clone, Copy, Debug)]
-pub struct Load<'a> {
-    /// Where both ends are: the near side sends.
-    pub testbed: &'a Testbed,
-    /// Which addresses they use.
-    pub family: Family,
-    /// The group that PGM uses.
-    pub group: Option<SocketAddr>,
-    /// The size of a packet, in bytes of payload.
-    pub size: usize,
-    /// For how long packets are sent, as fast as it goes.
-    pub time: Duration,
-    /// Bytes of send and receive buffer to ask for; the system's default if none.
-    pub buffer_bytes: Option<usize>,
-}
-
-/// The two ends, each made on the thread that uses it.
-struct Ends {
-    sender: Make<dyn Send>,
-    receiver: Make<dyn Receive>,
-    sender_buffers: Buffers,
-    receiver_buffers: Buffers,
-}
-
-type Make<T> = Box<dyn FnOnce() -> io::Result<Box<T>> + core::marker::Send>;
-
-impl Load<'_> {
-    fn ends(&self, method: Method) -> Result<Ends, NetError> {
-        let size = self.size;
-        let buffers = |socket: Option<&UdpSocket>| match socket {
-            Some(socket) => grant(&SockRef::from(socket), self.buffer_bytes)
-                .map_err(NetError::while_doing("asking for buffers")),
-            None => Ok(Buffers::default()),
-        };
-        match method.way {
-            Way::Udp { sender, receiver } => {
-                let far = open(self.testbed, Side::Far, self.family)?;
-                let near = open(self.testbed, Side::Near, self.family)?;
-                connect(&near, &far).map_err(NetError::while_doing("connecting the two ends"))?;
-                Ok(Ends {
-                    sender_buffers: buffers(Some(&near))?,
-                    receiver_buffers: buffers(Some(&far))?,
-                    sender: Box::new(move || sender(near, size)),
-                    receiver: Box::new(move || receiver(far, size)),
-                })
-            }
-            Way::Group => {
-                let group = self.group.ok_or(NetError::NoGroup)?;
-                let [near, far] = group::ends(self.testbed, group, self.buffer_bytes)?;
-                let ((near, sender_buffers), (far, receiver_buffers)) = (near, far);
-                Ok(Ends {
-                    sender_buffers,
-                    receiver_buffers,
-                    sender: Box::new(move || Ok(group::sender(near, size))),
-                    receiver: Box::new(move || Ok(group::receiver(far, size))),
-                })
-            }
-            Way::Pgm(batch) => {
-                let group = self.group.ok_or(NetError::NoGroup)?;
-                let (near, far) = reliable::ends(self.testbed, group, batch, self.buffer_bytes)?;
-                let sender_buffers = buffers(near.socket.sockets().last())?;
-                let receiver_buffers = buffers(far.socket.sockets().next())?;
-                Ok(Ends {
-                    sender_buffers,
-                    receiver_buffers,
-                    sender: Box::new(move || Ok(reliable::sender(near, batch, size))),
-                    receiver: Box::new(move || Ok(reliable::receiver(far, size))),
-                })
-            }
-        }
     }
 }
 
@@ -425,23 +378,6 @@ pub fn measure(load: Load<'_>, method: Method, around: Around<'_>) -> Result<Thr
         sender_buffers,
         receiver_buffers,
     })
-}
-
-fn open(testbed: &Testbed, side: Side, family: Family) -> Result<UdpSocket, NetError> {
-    let address: SocketAddr = (testbed.address(side, family), 0).into();
-    testbed
-        .on(side, || UdpSocket::bind(address))?
-        .map_err(NetError::while_doing(format!("listening at {address}")))
-}
-
-fn connect(near: &UdpSocket, far: &UdpSocket) -> io::Result<()> {
-    near.connect(far.local_addr()?)?;
-    far.connect(near.local_addr()?)?;
-    for socket in [near, far] {
-        socket.set_read_timeout(Some(WAIT))?;
-        socket.set_write_timeout(Some(WAIT))?;
-    }
-    Ok(())
 }
 
 /// Takes an error that says that nothing can be done at the moment for none.
