@@ -5,7 +5,7 @@ use std::io;
 use socket2::Socket;
 
 /// What was asked for and granted of a socket's buffers, in bytes of data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Buffers {
     /// Asked for, of each; the system's default if none.
     pub asked: Option<usize>,

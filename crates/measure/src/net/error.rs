@@ -46,6 +46,32 @@ pub enum NetError {
          (--self-test)"
     )]
     OneInterface,
+    /// Nobody counts what is sent.
+    #[error(
+        "nobody counts at {to} ({said}): start `laglab measure net --throughput --role reflector` there, and look for a firewall"
+    )]
+    NobodyCounts {
+        /// Where it was looked for.
+        to: SocketAddr,
+        /// What the system said.
+        said: String,
+    },
+    /// The end that counts does not want to.
+    #[error("the other end, at {to}, refuses: {why}")]
+    RefusesToCount {
+        /// Where it is.
+        to: SocketAddr,
+        /// Its words.
+        why: String,
+    },
+    /// The end that counts broke off, or says what cannot be understood.
+    #[error("the other end, at {to}, stopped counting: {said}")]
+    StoppedCounting {
+        /// Where it is, or was.
+        to: SocketAddr,
+        /// What happened.
+        said: String,
+    },
     /// A way of sending whose two ends must both be here.
     #[error("it is measured only where both ends are here")]
     OnlyHere,

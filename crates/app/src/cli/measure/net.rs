@@ -6,10 +6,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use measure::net::throughput::{Method, ThroughputPlan};
+use measure::net::throughput::{Counter, Method, ThroughputPlan};
 use measure::net::{
-    self, Carrier, Family, Interface, NetError, NetSetting, Pace, Patience, Place, RoundTripPlan,
-    Route, Runs, Side, Testbed, UdpOptions,
+    self, Around, Carrier, Family, Interface, NetError, NetSetting, Pace, Patience, Place,
+    RoundTripPlan, Route, Runs, Side, Testbed, UdpOptions,
 };
 use measure::{Clock, Comparison, End, Plan, Scheduling};
 
@@ -30,6 +30,8 @@ use crate::watch::{self, Watch};
     laglab measure net --throughput --size 1000            by blocking calls, poll, io_uring, GSO …\n  \
     laglab measure net --role reflector --port 7600        on one machine …\n  \
     laglab measure net --role source --to 10.0.0.7:7600    … and on another\n  \
+    laglab measure net --throughput --role reflector       the end that counts, and from another machine …\n  \
+    laglab measure net --throughput --role source --to 10.0.0.7\n  \
     laglab measure net --role source --group 239.255.7.6 --interface eth0 --dscp EF\n  \
     laglab measure net --transport udp,pgm                 reliable multicast beside UDP\n  \
     laglab measure net --transport pgm,openpgm,epgm        … and beside OpenPGM's and ZeroMQ's\n\n\
@@ -112,8 +114,8 @@ pub(super) struct Args {
     /// Also have sockperf (with --throughput iperf3) measure the same, in turns, where installed
     #[arg(long, conflicts_with = "role")]
     peers: bool,
-    /// Measure how many packets get through, by each way to send and receive
-    #[arg(long, conflicts_with_all = ["role", "group", "rate", "vs", "dscp", "busy_poll", "spin", "output"])]
+    /// Measure how many packets get through, by each way to send and receive; a reflector counts them
+    #[arg(long, conflicts_with_all = ["group", "rate", "vs", "dscp", "busy_poll", "spin", "output"])]
     throughput: bool,
     /// Only these ways (comma-separated) [default: all that are here]
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = method, requires = "throughput")]
@@ -178,8 +180,14 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         let what = "--interface is for a group, and there is none: name it with --group";
         return Err(Failure::Input(what.to_owned()));
     }
+    if args.throughput && args.role.is_some() && group(args).is_some() {
+        let what = "between two machines it is UDP's throughput that is measured: for others leave out \
+                    --role, so that both ends are here";
+        return Err(Failure::Input(what.to_owned()));
+    }
     match (args.role, args.throughput) {
-        (Some(Role::Reflector), _) => reflect(args, json),
+        (Some(Role::Reflector), true) => count(args, json),
+        (Some(Role::Reflector), false) => reflect(args, json),
         (_, true) => throughput(args, json),
         _ => round_trips(args, json),
     }
@@ -252,9 +260,7 @@ fn round_trips(args: &Args, json: bool) -> Result<(), Failure> {
 
 fn throughput(args: &Args, json: bool) -> Result<(), Failure> {
     let plan = ThroughputPlan {
-        testbed: testbed(args)?,
-        family: family(args),
-        group: group(args).map(|group| (group, args.port).into()),
+        route: route(args)?,
         methods: match args.method.is_empty() {
             true => Method::ALL
                 .iter()
@@ -267,6 +273,7 @@ fn throughput(args: &Args, json: bool) -> Result<(), Failure> {
         size: args.size,
         time: args.time.unwrap_or(TIME),
         buffer_bytes: Some(args.buffer.unwrap_or(LARGE_BUFFER) as usize),
+        patience: args.patience,
         with_peer: args.peers,
         plan: turns(args),
     };
@@ -297,13 +304,7 @@ fn reflect(args: &Args, json: bool) -> Result<(), Failure> {
     };
     let place = match group(args) {
         Some(group) => in_group(args, group)?,
-        None => {
-            let any = match args.ipv6 {
-                true => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-                false => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-            };
-            Place::Answering((args.bind.unwrap_or(any), args.port).into())
-        }
+        None => Place::Answering(listen_at(args)),
     };
     let options = UdpOptions {
         buffer_bytes: args.buffer.map(|bytes| bytes as usize),
@@ -339,6 +340,48 @@ fn reflect(args: &Args, json: bool) -> Result<(), Failure> {
     output::paragraph(&mut out, &counts)?;
     out.flush()?;
     Ok(())
+}
+
+/// Counts what a source on another machine sends.
+fn count(args: &Args, json: bool) -> Result<(), Failure> {
+    let counter = Counter::open(listen_at(args))?;
+    let at = counter.local_address()?;
+    say(&format!("counting at {at}; Ctrl-C ends it"));
+    let patience = Patience {
+        in_all: args.time,
+        idle: None,
+    };
+    let scheduling = args.scheduling.scheduling();
+    let around = Around {
+        clock: &Clock::best(),
+        scheduling: &scheduling,
+        stop: &has_stopped,
+    };
+    let counted = counter.count(patience, around)?;
+    if json {
+        output::json(&counted)?;
+        return Ok(());
+    }
+    let mut out = output::for_people();
+    let counts = format!(
+        "{} packets, {}, of {} runs counted; {} connections brought none",
+        output::grouped(counted.packets),
+        output::size(counted.bytes),
+        output::grouped(counted.runs),
+        output::grouped(counted.others),
+    );
+    output::paragraph(&mut out, &counts)?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Where a reflector listens that is in no group.
+fn listen_at(args: &Args) -> SocketAddr {
+    let any = match args.ipv6 {
+        true => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        false => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+    };
+    (args.bind.unwrap_or(any), args.port).into()
 }
 
 /// What carries packets: each once.

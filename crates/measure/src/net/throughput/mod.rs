@@ -3,8 +3,11 @@
 //!
 //! A method is a file here: how it sends a burst, and how it takes what has come. Both ends of UDP use
 //! connected sockets, so that no stranger's packet is counted, but for `group`; PGM knows its session.
+//! Both ends are here ([`measure`]), or the other one is a [`Counter`] on another machine.
 
 mod blocking;
+mod control;
+mod counter;
 mod ends;
 mod group;
 #[cfg(windows)]
@@ -18,6 +21,7 @@ mod plan;
 mod poll;
 mod ready;
 mod reliable;
+mod remote;
 #[cfg(any(target_os = "linux", windows))]
 mod segments;
 mod sendto;
@@ -30,17 +34,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+pub use counter::{Counted, Counter};
 pub use ends::Load;
 pub use plan::{PeerThroughputRun, ThroughputPlan, ThroughputReport, ThroughputRun};
 
 use super::wire::{HEADER_LEN, LARGEST};
 use super::{Around, Buffers, Carrier, NetError};
-use crate::Now;
+use crate::{Clock, Now};
 use ends::Ends;
 use reliable::Batch;
 
 /// How long a receiver waits before it looks whether the sender has ended.
 const WAIT: Duration = Duration::from_millis(100);
+
+/// How long what is left over is received after the last burst.
+const LEFT_OVER: Duration = Duration::from_secs(1);
 
 /// How many packets go in one burst: enough that asking for the time costs nothing beside.
 const BURST: usize = 64;
@@ -253,6 +261,10 @@ impl Method {
             .copied()
             .find(|method| method.name == name)
     }
+
+    fn failed(self, what: &str) -> impl FnOnce(io::Error) -> NetError {
+        NetError::while_doing(format!("{what} by {}", self.name))
+    }
 }
 
 /// What one run of one method brought.
@@ -301,14 +313,7 @@ impl Throughput {
 /// When the size is impossible, or the system lacks the method or refuses to send or receive.
 pub fn measure(load: Load<'_>, method: Method, around: Around<'_>) -> Result<Throughput, NetError> {
     let size = load.size;
-    if !(HEADER_LEN..=LARGEST).contains(&size) {
-        return Err(NetError::Size {
-            asked: size,
-            smallest: HEADER_LEN,
-            largest: LARGEST,
-        });
-    }
-    let failed = |what: &str| NetError::while_doing(format!("{what} by {}", method.name));
+    check(size)?;
     let Ends {
         sender,
         receiver,
@@ -317,67 +322,115 @@ pub fn measure(load: Load<'_>, method: Method, around: Around<'_>) -> Result<Thr
     } = load.ends(method)?;
     let is_ready = AtomicBool::new(false);
     let has_ended = AtomicBool::new(false);
-    let clock = around.clock;
     let (sent, received) = thread::scope(|scope| {
         let receiving = scope.spawn(|| {
             around.scheduling.apply();
             let receiver = receiver();
             is_ready.store(true, Ordering::Release);
-            let mut receiver = receiver?;
-            let mut all = Taken::default();
-            let mut last_ns = None;
-            // The sender ends in any case, and after that whatever is on its way does too.
-            let mut patience = WAIT.as_nanos() as i64 * 10;
-            loop {
-                let was_ended = has_ended.load(Ordering::Acquire);
-                let before_ns = clock.now_ns();
-                let taken = receiver.take()?;
-                let now_ns = clock.now_ns();
-                if taken.packets > 0 {
-                    last_ns = Some(now_ns);
-                }
-                all.packets += taken.packets;
-                all.bytes += taken.bytes;
-                if was_ended {
-                    patience -= now_ns - before_ns;
-                    if taken.packets == 0 || patience <= 0 {
-                        return Ok((all, last_ns));
-                    }
-                }
-            }
+            receive(&mut *receiver?, &has_ended, around.clock)
         });
         let sending = || {
             let mut sender = sender()?;
             while !is_ready.load(Ordering::Acquire) {
                 thread::sleep(Duration::from_millis(1));
             }
-            let start_ns = clock.now_ns();
-            let end_ns = start_ns + i64::try_from(load.time.as_nanos()).unwrap_or(i64::MAX / 2);
-            let mut sent = 0;
-            while clock.now_ns() < end_ns && !(around.stop)() && !receiving.is_finished() {
-                sent += sender.burst()?;
-            }
-            sender.finish()?;
-            Ok((start_ns, sent))
+            let shall_end = || (around.stop)() || receiving.is_finished();
+            send(&mut *sender, load.time, around.clock, &shall_end)
         };
         let sent = (around.scheduling)
             .run(|_| sending())
             .and_then(|(sent, _)| sent);
         has_ended.store(true, Ordering::Release);
-        let received: io::Result<_> = receiving.join().expect("the receiver does not panic");
+        let received = receiving.join().expect("the receiver does not panic");
         (sent, received)
     });
-    let (start_ns, sent) = sent.map_err(failed("sending"))?;
-    let (taken, last_ns) = received.map_err(failed("receiving"))?;
+    let sent = sent.map_err(method.failed("sending"))?;
+    let arrived = received.map_err(method.failed("receiving"))?;
+    let took_ns = arrived.last_ns.map_or(0, |last_ns| last_ns - sent.start_ns);
     Ok(Throughput {
         size,
-        sent,
-        received: taken.packets,
-        bytes: taken.bytes,
-        took_ns: last_ns.map_or(0, |last_ns| last_ns - start_ns),
+        sent: sent.packets,
+        received: arrived.taken.packets,
+        bytes: arrived.taken.bytes,
+        took_ns,
         sender_buffers,
         receiver_buffers,
     })
+}
+
+/// Whether packets can be of this size.
+fn check(size: usize) -> Result<(), NetError> {
+    match (HEADER_LEN..=LARGEST).contains(&size) {
+        true => Ok(()),
+        false => Err(NetError::Size {
+            asked: size,
+            smallest: HEADER_LEN,
+            largest: LARGEST,
+        }),
+    }
+}
+
+/// What a sender did.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    /// When it began.
+    start_ns: i64,
+    /// How many packets the system took.
+    packets: u64,
+}
+
+/// Sends as fast as it goes for a time, or until it shall end.
+fn send(
+    sender: &mut dyn Send,
+    time: Duration,
+    clock: &Clock,
+    shall_end: &dyn Fn() -> bool,
+) -> io::Result<Sent> {
+    let start_ns = clock.now_ns();
+    let end_ns = start_ns + i64::try_from(time.as_nanos()).unwrap_or(i64::MAX / 2);
+    let mut packets = 0;
+    while clock.now_ns() < end_ns && !shall_end() {
+        packets += sender.burst()?;
+    }
+    sender.finish()?;
+    Ok(Sent { start_ns, packets })
+}
+
+/// What a receiver saw, and when the first and the last of it had come.
+#[derive(Clone, Copy, Debug, Default)]
+struct Arrived {
+    taken: Taken,
+    first_ns: Option<i64>,
+    last_ns: Option<i64>,
+}
+
+/// Receives until the sender has ended and nothing comes any more.
+fn receive(
+    receiver: &mut dyn Receive,
+    has_ended: &AtomicBool,
+    clock: &Clock,
+) -> io::Result<Arrived> {
+    let mut arrived = Arrived::default();
+    // The sender ends in any case, and after that whatever is on its way does too.
+    let mut patience = LEFT_OVER.as_nanos() as i64;
+    loop {
+        let was_ended = has_ended.load(Ordering::Acquire);
+        let before_ns = clock.now_ns();
+        let taken = receiver.take()?;
+        let now_ns = clock.now_ns();
+        if taken.packets > 0 {
+            arrived.first_ns.get_or_insert(now_ns);
+            arrived.last_ns = Some(now_ns);
+        }
+        arrived.taken.packets += taken.packets;
+        arrived.taken.bytes += taken.bytes;
+        if was_ended {
+            patience -= now_ns - before_ns;
+            if taken.packets == 0 || patience <= 0 {
+                return Ok(arrived);
+            }
+        }
+    }
 }
 
 /// Takes an error that says that nothing can be done at the moment for none.
