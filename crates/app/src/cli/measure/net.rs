@@ -1,15 +1,17 @@
 //! `laglab measure net`.
 
+mod reflector;
+
 use std::cell::OnceCell;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use measure::net::throughput::{Counter, Method, ThroughputPlan};
+use measure::net::throughput::{Method, ThroughputPlan};
 use measure::net::{
-    self, Around, Carrier, Family, Interface, NetError, NetSetting, Pace, Patience, Place,
-    RoundTripPlan, Route, Runs, Side, Testbed, UdpOptions,
+    Carrier, Family, Interface, NetError, NetSetting, Pace, Place, RoundTripPlan, Route, Runs,
+    Testbed, UdpOptions,
 };
 use measure::{Clock, Comparison, End, Plan, Scheduling};
 
@@ -18,7 +20,6 @@ use super::scheduling::{SchedulingOptions, take_word, time};
 use crate::cli::{Failure, say};
 use crate::duration::{Plain, nanoseconds};
 use crate::measured::{self, Report};
-use crate::output;
 use crate::watch::{self, Watch};
 
 /// Measures how long packets take to a reflector and back, or how many get through.
@@ -186,8 +187,8 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         return Err(Failure::Input(what.to_owned()));
     }
     match (args.role, args.throughput) {
-        (Some(Role::Reflector), true) => count(args, json),
-        (Some(Role::Reflector), false) => reflect(args, json),
+        (Some(Role::Reflector), true) => reflector::count(args, json),
+        (Some(Role::Reflector), false) => reflector::reflect(args, json),
         (_, true) => throughput(args, json),
         _ => round_trips(args, json),
     }
@@ -214,12 +215,7 @@ fn announce() -> impl Fn(Runs) {
 fn round_trips(args: &Args, json: bool) -> Result<(), Failure> {
     let first = NetSetting {
         scheduling: args.scheduling.scheduling(),
-        udp: UdpOptions {
-            buffer_bytes: args.buffer.map(|bytes| bytes as usize),
-            dscp: args.dscp,
-            busy_poll: args.busy_poll,
-            spin: args.spin,
-        },
+        udp: sockets(args),
     };
     let mut settings: Vec<NetSetting> = std::iter::once(first).chain(args.vs.clone()).collect();
     // Timers that may be 50 µs late cannot keep an interval of 25 µs.
@@ -297,91 +293,14 @@ fn turns(args: &Args) -> Plan {
     }
 }
 
-fn reflect(args: &Args, json: bool) -> Result<(), Failure> {
-    let [carrier] = carriers(args)[..] else {
-        let what = "a reflector speaks one transport: start one for each";
-        return Err(Failure::Input(what.to_owned()));
-    };
-    let place = match group(args) {
-        Some(group) => in_group(args, group)?,
-        None => Place::Answering(listen_at(args)),
-    };
-    let options = UdpOptions {
+/// What is asked of sockets.
+fn sockets(args: &Args) -> UdpOptions {
+    UdpOptions {
         buffer_bytes: args.buffer.map(|bytes| bytes as usize),
         dscp: args.dscp,
         busy_poll: args.busy_poll,
         spin: args.spin,
-    };
-    let (mut end, sockets) = carrier.open(Side::Far, &place, &options)?;
-    say(&format!("reflecting at {place}; Ctrl-C ends it"));
-    let patience = Patience {
-        in_all: args.time,
-        idle: None,
-    };
-    let (reflected, grants) =
-        (args.scheduling.scheduling()).run(|_| net::reflect(&mut *end, patience, &has_stopped))?;
-    let reflected = reflected?;
-    if json {
-        output::json(&reflected)?;
-        return Ok(());
     }
-    let mut out = output::for_people();
-    for grant in grants.iter().chain(&sockets.others) {
-        output::paragraph(&mut out, &grant.to_string())?;
-    }
-    let counts = format!(
-        "{} packets of {} runs sent back, {} of strangers left unanswered, {} answers refused by the \
-         system",
-        output::grouped(reflected.echoes),
-        output::grouped(reflected.runs),
-        output::grouped(reflected.strangers),
-        output::grouped(reflected.not_sent),
-    );
-    output::paragraph(&mut out, &counts)?;
-    out.flush()?;
-    Ok(())
-}
-
-/// Counts what a source on another machine sends.
-fn count(args: &Args, json: bool) -> Result<(), Failure> {
-    let counter = Counter::open(listen_at(args))?;
-    let at = counter.local_address()?;
-    say(&format!("counting at {at}; Ctrl-C ends it"));
-    let patience = Patience {
-        in_all: args.time,
-        idle: None,
-    };
-    let scheduling = args.scheduling.scheduling();
-    let around = Around {
-        clock: &Clock::best(),
-        scheduling: &scheduling,
-        stop: &has_stopped,
-    };
-    let counted = counter.count(patience, around)?;
-    if json {
-        output::json(&counted)?;
-        return Ok(());
-    }
-    let mut out = output::for_people();
-    let counts = format!(
-        "{} packets, {}, of {} runs counted; {} connections brought none",
-        output::grouped(counted.packets),
-        output::size(counted.bytes),
-        output::grouped(counted.runs),
-        output::grouped(counted.others),
-    );
-    output::paragraph(&mut out, &counts)?;
-    out.flush()?;
-    Ok(())
-}
-
-/// Where a reflector listens that is in no group.
-fn listen_at(args: &Args) -> SocketAddr {
-    let any = match args.ipv6 {
-        true => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-        false => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-    };
-    (args.bind.unwrap_or(any), args.port).into()
 }
 
 /// What carries packets: each once.
