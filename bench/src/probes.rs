@@ -82,25 +82,28 @@ fn cyclictest() -> Option<String> {
     median.map(|(latency, _)| latency.to_string())
 }
 
-/// Round trips by UDP and PGM through the same group between two namespaces, and sockperf's.
+/// Round trips by UDP and PGM, by OpenPGM and ZeroMQ where they are installed, through the same group
+/// between two namespaces, and sockperf's.
 fn round_trips(report: &mut String, laglab: &Path) -> Outcome<()> {
-    *report += "\n## Round trips\n\nUDP, PGM and sockperf through one group between two namespaces, 100 \
-        bytes, runs of 1 s in turn. PGM's median at most 1.1 times UDP's, and ours within 5 % of \
-        sockperf's, are asked for; a ratio with its bounds of 95 % confidence.\n\n";
+    *report += "\n## Round trips\n\nUDP, PGM, OpenPGM, ZeroMQ's epgm and sockperf through one group between \
+        two namespaces, 100 bytes, runs of 1 s in turn; p50, p99 in µs. PGM's median at most 1.1 times UDP's, its \
+        p99 no higher than OpenPGM's, and our medians within 5 % of sockperf's, are asked for; a ratio with its \
+        bounds of 95 % confidence.\n\n";
     by_rate(report, laglab, "--peers")?;
-    *report += "\nThe same with our threads under SCHED_FIFO, where that is allowed.\n\n";
+    *report += "\nThe same with our threads under SCHED_FIFO, where that is allowed (ZeroMQ has one of its \
+        own, which stays as it is).\n\n";
     by_rate(report, laglab, "--realtime=fifo:50")
 }
 
 /// Round trips at each rate, with one more option.
 fn by_rate(report: &mut String, laglab: &Path, option: &str) -> Outcome<()> {
-    *report += "| rate | UDP p50, p99 µs | PGM p50, p99 µs | PGM / UDP | sockperf p50 µs |\n\
-        |---|---|---|---|---|\n";
+    *report += "| rate | UDP | PGM | OpenPGM | epgm | p50 PGM / UDP | p99 PGM / OpenPGM | sockperf p50 |\n\
+        |---|---|---|---|---|---|---|---|\n";
     let asked = [
         "net",
         "--self-test",
         "--transport",
-        "udp,pgm",
+        "udp,pgm,openpgm,epgm",
         "--runs",
         "7",
         option,
@@ -121,7 +124,7 @@ fn by_rate(report: &mut String, laglab: &Path, option: &str) -> Outcome<()> {
                 .find(|result| result["method"] == name.as_str());
             found.cloned().unwrap_or_default()
         };
-        let (udp, pgm) = (of("udp"), of("pgm"));
+        let [udp, pgm, openpgm, epgm] = ["udp", "pgm", "openpgm", "epgm"].map(of);
         let latency = |of: &Value| {
             let of = &of["latency"];
             format!(
@@ -130,6 +133,10 @@ fn by_rate(report: &mut String, laglab: &Path, option: &str) -> Outcome<()> {
                 microseconds(&of["p99_ns"])
             )
         };
+        let tail = |of: &Value| of["latency"]["p99_ns"].as_f64();
+        let tails = tail(&pgm)
+            .zip(tail(&openpgm))
+            .map(|(ours, theirs)| ours / theirs);
         let mut peers: Vec<i64> = (measured["peer"].as_array().into_iter().flatten())
             .filter(|run| run["beside"] == format!("udp {rate}").as_str())
             .filter_map(|run| run["trips"]["p50_ns"].as_i64())
@@ -138,10 +145,13 @@ fn by_rate(report: &mut String, laglab: &Path, option: &str) -> Outcome<()> {
         let peer = peers.get(peers.len() / 2).map(|ns| Value::from(*ns));
         writeln!(
             report,
-            "| {rate} | {} | {} | {} | {} |",
+            "| {rate} | {} | {} | {} | {} | {} | {} | {} |",
             latency(&udp),
             latency(&pgm),
+            latency(&openpgm),
+            latency(&epgm),
             ratio(&pgm["compared"]["ratio"]),
+            factor(tails),
             microseconds(&peer.unwrap_or_default()),
         )?;
     }
@@ -151,25 +161,39 @@ fn by_rate(report: &mut String, laglab: &Path, option: &str) -> Outcome<()> {
 /// Packets a second by each way of sending.
 fn throughput(report: &mut String, laglab: &Path) -> Outcome<()> {
     *report += "\n## Throughput\n\nPackets a second from one namespace to another, runs of 1 s in turn, the \
-        threads under SCHED_FIFO where that is allowed; times as many as blocking calls of connected \
-        sockets bring. Of GSO with GRO 20 times are asked for, of io_uring 1.1.\n\n";
-    compared_to_the_first(report, laglab, "udp")?;
-    *report += "\nPGM, compared to `sendto` and `recvmsg` in the same group. A call a message 1 time is asked \
-        for, with GSO to a receiver that gets them one by one 4 times, with GRO 20 times.\n\n";
-    compared_to_the_first(report, laglab, "pgm")
+        threads under SCHED_FIFO where that is allowed; how many times as many as something else brings, with \
+        bounds of 95 % confidence, or as the median of run beside run.\n\nUDP, compared to `sendto` of a socket \
+        that is not connected and to blocking calls of one that is. Of GSO with GRO 20 times are asked for, of \
+        io_uring 1.1.\n\n";
+    let udp = "sendto,blocking,poll,mmsg,io_uring,gso,gso_gro";
+    ways(report, laglab, "udp", udp, "blocking")?;
+    *report += "\nPGM, compared to `sendto` and `recvmsg` in the same group and to OpenPGM. A call a message 1 time \
+        the former and 1.5 times OpenPGM is asked for, with GSO to a receiver that gets them one by one 4 times, \
+        with GRO 20 times. ZeroMQ puts many small messages into one packet.\n\n";
+    let pgm = "group,pgm,pgm_gso,pgm_many,openpgm,epgm";
+    ways(report, laglab, "pgm", pgm, "openpgm")
 }
 
-/// Packets a second by each way of sending of a transport, beside its first.
-fn compared_to_the_first(report: &mut String, laglab: &Path, transport: &str) -> Outcome<()> {
-    *report += "| method | 100 bytes | 1,000 bytes |\n|---|---|---|\n";
+/// Packets a second by some ways of sending, beside the first of them and beside another.
+fn ways(
+    report: &mut String,
+    laglab: &Path,
+    transport: &str,
+    methods: &str,
+    other: &str,
+) -> Outcome<()> {
+    const SIZES: [&str; 2] = ["100", "1000"];
+    let first = methods.split(',').next().unwrap_or_default();
     let mut columns = Vec::new();
-    for size in ["100", "1000"] {
+    for size in SIZES {
         let asked = [
             "net",
             "--self-test",
             "--throughput",
             "--transport",
             transport,
+            "--method",
+            methods,
             "--size",
             size,
             "--runs",
@@ -185,30 +209,56 @@ fn compared_to_the_first(report: &mut String, laglab: &Path, transport: &str) ->
             }
         }
     }
-    let compared = |column: &Value| {
-        let of = column["compared_to_the_first"].as_array();
-        of.cloned().unwrap_or_default()
-    };
-    for first in compared(&columns[0]) {
-        write!(report, "| {} |", first["method"].as_str().unwrap_or("?"))?;
+    *report += "| method |";
+    for size in SIZES {
+        write!(report, " {size} bytes: / `{first}` | / `{other}` |")?;
+    }
+    *report += "\n|---|---|---|---|---|\n";
+    for method in methods.split(',').filter(|method| *method != first) {
+        write!(report, "| {method} |")?;
         for column in &columns {
-            let all = compared(column);
-            let same = all.iter().find(|one| one["method"] == first["method"]);
-            write!(
-                report,
-                " {} |",
-                ratio(&same.unwrap_or(&Value::Null)["ratio"])
-            )?;
+            let compared = column["compared_to_the_first"].as_array();
+            let same = (compared.into_iter().flatten()).find(|one| one["method"] == method);
+            let bounds = ratio(&same.unwrap_or(&Value::Null)["ratio"]);
+            let beside = factor(beside(column, method, other));
+            write!(report, " {bounds} | {beside} |")?;
         }
         *report += "\n";
     }
     Ok(())
 }
 
+/// How many times as many packets a second a method brings as another: the median of run beside run.
+fn beside(measured: &Value, method: &str, other: &str) -> Option<f64> {
+    let rates = |name: &str| -> Vec<(i64, f64)> {
+        (measured["runs"].as_array().into_iter().flatten())
+            .filter(|run| run["method"] == name)
+            .filter_map(|run| {
+                let rate = run["received"].as_f64()? / run["took_ns"].as_f64()?;
+                Some((run["run"].as_i64()?, rate))
+            })
+            .collect()
+    };
+    let others = rates(other);
+    let mut ratios: Vec<f64> = (rates(method).iter())
+        .filter_map(|(run, rate)| {
+            let (_, other) = others.iter().find(|(beside, _)| beside == run)?;
+            Some(rate / other).filter(|ratio| ratio.is_finite())
+        })
+        .collect();
+    ratios.sort_unstable_by(f64::total_cmp);
+    ratios.get(ratios.len() / 2).copied()
+}
+
 /// A duration in nanoseconds as microseconds; unknown is a dash.
 fn microseconds(ns: &Value) -> String {
     let ns = ns.as_f64();
     ns.map_or_else(|| "-".to_owned(), |ns| format!("{:.1}", ns / 1e3))
+}
+
+/// Unknown is a dash.
+fn factor(factor: Option<f64>) -> String {
+    factor.map_or_else(|| "-".to_owned(), |factor| format!("{factor:.2}"))
 }
 
 /// A ratio with its bounds.

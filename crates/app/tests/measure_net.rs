@@ -116,6 +116,11 @@ fn samples_are_written_as_a_table() {
 #[test]
 fn ways_to_send_are_compared() {
     let report = json(&["--throughput", "--method", "blocking,poll"]);
+    four_runs_got_through(&report);
+}
+
+/// Of packets of 100 bytes.
+fn four_runs_got_through(report: &Value) {
     let runs = report["runs"].as_array().expect("runs");
     assert_eq!(runs.len(), 4);
     for run in runs {
@@ -223,12 +228,53 @@ fn what_cannot_be_says_what_to_do() {
             ],
             "PGM talks with a group",
         ),
+        (
+            &["--throughput", "--role", "source", "--to", "127.0.0.1:9"],
+            "nobody counts at 127.0.0.1:9",
+        ),
+        (
+            &["--throughput", "--role", "reflector", "--transport", "pgm"],
+            "so that both ends are here",
+        ),
         (&["--rate", "fast"], "expected packets a second"),
         (&["--dscp", "64"], "expected 0 to 63, EF"),
     ] {
         let said = refusal(args);
         assert!(said.contains(words), "{args:?}: {said}");
     }
+}
+
+#[test]
+fn one_process_counts_what_another_sends() {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("bound");
+    let at = free.local_addr().expect("an address").to_string();
+    drop(free);
+    let port = at.rsplit(':').next().expect("a port");
+    let mut counter = Command::new(env!("CARGO_BIN_EXE_laglab"));
+    counter
+        .args(["measure", "net", "--throughput", "--role", "reflector"])
+        .args(["--bind", "127.0.0.1", "--port", port, "--for", "60s"])
+        .stderr(Stdio::piped());
+    let mut counter = counter.spawn().expect("the program starts");
+    let mut said = String::new();
+    let mut words = BufReader::new(counter.stderr.take().expect("a pipe"));
+    words.read_line(&mut said).expect("read");
+    assert!(said.contains(&format!("counting at {at}")), "{said}");
+    let asked = ["--throughput", "--role", "source", "--to", &at];
+    let short = ["--for", "50ms", "--runs", "2", "--method", "blocking,poll"];
+    let report =
+        program::json(&[&["measure", "net"], &asked[..], &short[..], &["--json"]].concat());
+    counter.kill().expect("killed");
+    counter.wait().expect("ended");
+    four_runs_got_through(&report);
+    let notes = report["notes"].to_string();
+    assert!(
+        notes.contains(&format!("The other end, at {at}, counted")),
+        "{notes}"
+    );
 }
 
 #[test]

@@ -576,9 +576,12 @@ fn a_plan_that_finds_nobody_is_an_error() {
 #[test]
 fn methods_are_measured_in_turns() {
     let plan = ThroughputPlan {
-        testbed: Testbed::loopback(),
-        family: Family::V4,
-        group: None,
+        route: Route::Here {
+            testbed: Testbed::loopback(),
+            family: Family::V4,
+            group: None,
+        },
+        patience: Duration::from_secs(2),
         methods: ["poll", "blocking"]
             .iter()
             .filter_map(|name| Method::named(name))

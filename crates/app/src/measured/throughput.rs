@@ -132,10 +132,12 @@ pub(crate) fn throughput(
         let asked = near
             .asked
             .map_or("the system's".to_owned(), |bytes| size(bytes as u64));
+        let granted =
+            |bytes: Option<usize>| bytes.map_or("unknown".to_owned(), |bytes| size(bytes as u64));
         let buffers = format!(
             "Buffers asked for: {asked}; granted to the sender: {}, to the receiver: {}",
-            size(near.send as u64),
-            size(far.receive as u64)
+            granted(near.send),
+            granted(far.receive)
         );
         output::paragraph(&mut out, &buffers)?;
     }

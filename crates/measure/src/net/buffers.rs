@@ -5,14 +5,14 @@ use std::io;
 use socket2::Socket;
 
 /// What was asked for and granted of a socket's buffers, in bytes of data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Buffers {
     /// Asked for, of each; the system's default if none.
     pub asked: Option<usize>,
-    /// The send buffer that was granted.
-    pub send: usize,
-    /// The receive buffer that was granted.
-    pub receive: usize,
+    /// The send buffer that was granted; none if that is not known.
+    pub send: Option<usize>,
+    /// The receive buffer that was granted; none if that is not known.
+    pub receive: Option<usize>,
 }
 
 /// Asks for buffers: beyond the system's limit where the program has the right to.
@@ -29,8 +29,8 @@ pub(super) fn grant(socket: &Socket, asked: Option<usize>) -> io::Result<Buffers
     let counted = if cfg!(target_os = "linux") { 2 } else { 1 };
     Ok(Buffers {
         asked,
-        send: socket.send_buffer_size()? / counted,
-        receive: socket.recv_buffer_size()? / counted,
+        send: Some(socket.send_buffer_size()? / counted),
+        receive: Some(socket.recv_buffer_size()? / counted),
     })
 }
 

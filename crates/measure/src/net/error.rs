@@ -32,7 +32,7 @@ pub enum NetError {
     #[error("PGM talks with a group: name one with --group, such as 239.255.76.76")]
     NoGroup,
     /// PGM's ports follow the one that is named.
-    #[error("PGM uses the two ports after {0}, and there are none: choose another with --port")]
+    #[error("PGM uses ports after {0}, and there are not enough: choose another with --port")]
     PortTooHigh(u16),
     /// Two ends of PGM on one machine need an address each.
     #[error(
@@ -40,6 +40,49 @@ pub enum NetError {
          namespaces (--self-test)"
     )]
     OneAddress,
+    /// A carrier whose two ends cannot be told apart on the loopback.
+    #[error(
+        "its two ends need an interface each, and the loopback is one: it takes network namespaces \
+         (--self-test)"
+    )]
+    OneInterface,
+    /// Nobody counts what is sent.
+    #[error(
+        "nobody counts at {to} ({said}): start `laglab measure net --throughput --role reflector` there, and look for a firewall"
+    )]
+    NobodyCounts {
+        /// Where it was looked for.
+        to: SocketAddr,
+        /// What the system said.
+        said: String,
+    },
+    /// The end that counts does not want to.
+    #[error("the other end, at {to}, refuses: {why}")]
+    RefusesToCount {
+        /// Where it is.
+        to: SocketAddr,
+        /// Its words.
+        why: String,
+    },
+    /// The end that counts broke off, or says what cannot be understood.
+    #[error("the other end, at {to}, stopped counting: {said}")]
+    StoppedCounting {
+        /// Where it is, or was.
+        to: SocketAddr,
+        /// What happened.
+        said: String,
+    },
+    /// A way of sending whose two ends must both be here.
+    #[error("it is measured only where both ends are here")]
+    OnlyHere,
+    /// Another people's library that is not there, or not as it should be.
+    #[error("{name} {why}")]
+    Library {
+        /// The name under which it is looked for.
+        name: &'static str,
+        /// What is wrong, in words that follow its name.
+        why: String,
+    },
     /// PGM refuses.
     #[error(transparent)]
     Pgm(#[from] pgm::SocketError),

@@ -89,6 +89,14 @@ impl Interface {
             .ok_or_else(|| self.lacks(6))
     }
 
+    /// Its first address of the family of another.
+    pub(super) fn address(&self, of: IpAddr) -> Result<IpAddr, NetError> {
+        match of {
+            IpAddr::V4(_) => self.ipv4().map(IpAddr::V4),
+            IpAddr::V6(_) => self.ipv6().map(IpAddr::V6),
+        }
+    }
+
     /// Its number, by which IPv6 multicast names an interface.
     ///
     /// # Errors

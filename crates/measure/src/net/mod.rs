@@ -2,8 +2,9 @@
 //!
 //! A **source** sends probes at a steady rate, a **reflector** sends each back, and the source notes
 //! when ([`measure`], [`reflect`]). Both may run here, on a [`Testbed`]. What carries the packets is a
-//! [`Transport`]; [`Udp`] and [`Pgm`] are two. [`throughput`] asks instead how much gets through by each way of
-//! sending and receiving, and [`peers`] what other people's programs say.
+//! [`Transport`]; [`Udp`] and [`Pgm`] are two, and on Linux other people's libraries are others.
+//! [`throughput`] asks instead how much gets through by each way of sending and receiving, and [`peers`]
+//! what other people's programs say.
 //!
 //! ```
 //! use std::num::NonZeroU32;
@@ -44,11 +45,18 @@
 
 mod account;
 mod buffers;
+mod carrier;
+#[cfg(target_os = "linux")]
+mod epgm;
 mod error;
 mod interface;
+#[cfg(target_os = "linux")]
+mod library;
 mod message;
 #[cfg_attr(not(target_os = "linux"), path = "no_namespaces.rs")]
 mod namespaces;
+#[cfg(target_os = "linux")]
+mod openpgm;
 pub mod peers;
 mod pgm;
 mod reflector;
@@ -65,12 +73,15 @@ mod wire;
 pub use self::pgm::Pgm;
 pub use account::{Tally, Trip};
 pub use buffers::Buffers;
+pub use carrier::Carrier;
+#[cfg(target_os = "linux")]
+pub use epgm::Epgm;
 pub use error::NetError;
 pub use interface::Interface;
+#[cfg(target_os = "linux")]
+pub use openpgm::OpenPgm;
 pub use reflector::{Patience, Reflected, reflect};
-pub use round_trip_plan::{
-    Carrier, Fates, NetSetting, PeerRun, RoundTripPlan, RoundTripReport, Route,
-};
+pub use round_trip_plan::{Fates, NetSetting, PeerRun, RoundTripPlan, RoundTripReport, Route};
 pub use runs::Runs;
 pub use source::{Around, Ended, MOST_PACKETS, Pace, RoundTrips, Traffic, measure};
 pub use testbed::{Family, Side, Testbed};

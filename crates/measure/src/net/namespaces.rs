@@ -1,9 +1,12 @@
 //! Network namespaces that belong to nobody but an open file.
 
 use std::fs::File;
+use std::io;
+use std::net::{Ipv6Addr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::thread;
+use std::time::Duration;
 
 use nix::sched::{CloneFlags, setns, unshare};
 
@@ -27,6 +30,9 @@ impl Namespaces {
             far: new_namespace()?,
         };
         namespaces.join()?;
+        for side in [Side::Near, Side::Far] {
+            namespaces.within(side, settle)?;
+        }
         Ok(namespaces)
     }
 
@@ -99,6 +105,22 @@ impl Namespaces {
                 String::from_utf8_lossy(&output.stderr).trim(),
             )),
         }
+    }
+}
+
+/// A link that has just come up has no route for groups of IPv6 for a moment.
+fn settle() {
+    let any_group: (Ipv6Addr, u16) = (Ipv6Addr::new(0xff18, 0, 0, 0, 0, 0, 0, 1), 9);
+    let is_unreachable = || {
+        let socket = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0));
+        let connected = socket.and_then(|socket| socket.connect(any_group));
+        connected.is_err_and(|error| error.kind() == io::ErrorKind::NetworkUnreachable)
+    };
+    for _ in 0..100 {
+        if !is_unreachable() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
     }
 }
 

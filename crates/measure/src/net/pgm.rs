@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -16,8 +16,11 @@ use ::pgm::{
 use socket2::SockRef;
 
 use super::buffers::grant;
-use super::udp::{WAIT, busy_poll, no_route};
-use super::{Interface, NetError, Place, Received, Repairs, Transport, UdpGrants, UdpOptions};
+use super::udp::{WAIT, busy_poll, later};
+use super::{NetError, Place, Received, Repairs, Transport, UdpGrants, UdpOptions};
+
+/// Bytes of socket buffers that reliable ends ask for unless told.
+pub(super) const BUFFER: usize = 8 << 20;
 
 /// How long who serves requests may take to notice that it shall end.
 const NOTICE: Duration = Duration::from_millis(20);
@@ -48,15 +51,10 @@ impl Pgm {
     /// # Errors
     /// When the place is no group, there is no such interface or way to it, or the system refuses.
     pub fn open(place: &Place, options: &UdpOptions) -> Result<(Pgm, UdpGrants), NetError> {
-        let Place::Group { group, interface } = place else {
-            return Err(NetError::NoGroup);
-        };
-        let own = match interface {
-            Some(interface) => interface.address(group.ip())?,
-            None => routed_from(*group)?,
-        };
-        let mut config = config(*group, own)?;
-        config.buffer = options.buffer_bytes.unwrap_or(config.buffer);
+        let (group, interface) = place.group()?;
+        let own = interface.address(group.ip())?;
+        let mut config = config(group, own)?;
+        config.buffer = options.buffer_bytes.unwrap_or(BUFFER);
         let session = Tsi::random();
         let source = SourceConfig::new(session, own, config.group);
         let receiver = ReceiverConfig::new(own, config.group);
@@ -79,12 +77,12 @@ impl Pgm {
 
 /// Where an end with this address sends and listens.
 pub(super) fn config(group: SocketAddr, own: IpAddr) -> Result<SocketConfig, NetError> {
-    let mut ports = (1..=2).map(|more| group.port().checked_add(more));
-    let (Some(Some(multicast)), Some(Some(unicast))) = (ports.next(), ports.next()) else {
-        return Err(NetError::PortTooHigh(group.port()));
+    let encapsulation = Encapsulation::Udp {
+        multicast: later(group, 1)?.port(),
+        unicast: later(group, 2)?.port(),
     };
     Ok(SocketConfig {
-        encapsulation: Encapsulation::Udp { unicast, multicast },
+        encapsulation,
         // Over the loopback the other end is on this machine.
         loopback: own.is_loopback(),
         ..SocketConfig::new(::pgm::Interface::find(&own.to_string())?, group.ip())
@@ -160,7 +158,7 @@ impl Transport for Pgm {
 }
 
 /// Nothing panics while it has one of these, and if it did, a socket could still be used.
-fn lock(socket: &Mutex<Socket>) -> MutexGuard<'_, Socket> {
+pub(super) fn lock<T>(socket: &Mutex<T>) -> MutexGuard<'_, T> {
     socket.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -244,28 +242,4 @@ fn ask(speaks: &Socket, hears: &Socket, options: &UdpOptions) -> Result<UdpGrant
         grants.enter(format!("spinning for at most {time:?}"), outcome);
     }
     Ok(grants)
-}
-
-/// The own address by which packets reach a group, as routing has it.
-fn routed_from(group: SocketAddr) -> Result<IpAddr, NetError> {
-    let any: IpAddr = match group {
-        SocketAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
-        SocketAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
-    };
-    UdpSocket::bind((any, 0))
-        .and_then(|socket| {
-            socket.connect(group)?;
-            Ok(socket.local_addr()?.ip())
-        })
-        .map_err(|error| no_route(error, group))
-}
-
-impl Interface {
-    /// Its first address of a group's family.
-    fn address(&self, group: IpAddr) -> Result<IpAddr, NetError> {
-        match group {
-            IpAddr::V4(_) => self.ipv4().map(IpAddr::V4),
-            IpAddr::V6(_) => self.ipv6().map(IpAddr::V6),
-        }
-    }
 }

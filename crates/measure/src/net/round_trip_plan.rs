@@ -10,9 +10,9 @@ use std::time::Duration;
 use super::peers::{self, PeerError, PeerRoundTrips};
 use super::source::cost_of_a_sample;
 use super::{
-    Around, Ended, Family, NetError, Pace, Patience, Pgm, Place, Reflected, Repairs, RoundTrips,
-    Runs, Side, Tally, Testbed, Traffic, Transport, Trip, Udp, UdpGrants, UdpOptions, measure,
-    reflect,
+    Around, Carrier, Ended, Family, NetError, Pace, Patience, Place, Reflected, Repairs,
+    RoundTrips, Runs, Side, Tally, Testbed, Traffic, Transport, Trip, Udp, UdpGrants, UdpOptions,
+    measure, reflect,
 };
 use crate::{
     Clock, ClockFacts, Comparison, End, Grant, Incomparable, Machine, Measurement, Now, Plan,
@@ -33,46 +33,6 @@ pub enum Route {
         /// The group that they talk with; each other if none.
         group: Option<SocketAddr>,
     },
-}
-
-/// What carries packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carrier {
-    /// UDP, which loses what is lost.
-    Udp,
-    /// PGM in UDP, which sends it again. It needs a group.
-    Pgm,
-}
-
-impl Carrier {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Carrier::Udp => "udp",
-            Carrier::Pgm => "pgm",
-        }
-    }
-
-    /// Opens an end.
-    ///
-    /// # Errors
-    /// As [`Udp::open`] and [`Pgm::open`].
-    pub fn open(
-        self,
-        place: &Place,
-        options: &UdpOptions,
-    ) -> Result<(Box<dyn Transport>, UdpGrants), NetError> {
-        match self {
-            Carrier::Udp => {
-                let (end, grants) = Udp::open(place, options)?;
-                Ok((Box::new(end), grants))
-            }
-            Carrier::Pgm => {
-                let (end, grants) = Pgm::open(place, options)?;
-                Ok((Box::new(end), grants))
-            }
-        }
-    }
 }
 
 /// What is set while packets are sent.
@@ -123,8 +83,8 @@ pub struct Fates {
     /// With which DSCP packets reached the reflector, and how many did; empty where its system does
     /// not say.
     pub seen_dscp: Vec<(u8, u64)>,
-    /// The receive buffer that the source was granted, in bytes.
-    pub receive_buffer: usize,
+    /// The receive buffer that the source was granted, in bytes; none if that is not known.
+    pub receive_buffer: Option<usize>,
     /// Why the run ended.
     pub ended: Ended,
     /// What the reflector saw, where it was run here.
@@ -238,8 +198,9 @@ impl RoundTripPlan {
             peer: Vec::new(),
             failed: None,
         };
+        let carriers = self.carriers(&mut report.measurement)?;
         // What is compared is measured one after the other: all of a pace.
-        let of_a_pace = self.settings.len() * self.carriers.len();
+        let of_a_pace = self.settings.len() * carriers.len();
         let ours = self.paces.len() * of_a_pace;
         let mut peers = match self.with_peer {
             true => self.paces.len(),
@@ -288,9 +249,9 @@ impl RoundTripPlan {
                     return Ok(Some(trips.p50_ns as f64));
                 }
                 let pace = self.paces[turn.method / of_a_pace];
-                let number = turn.method % of_a_pace / self.carriers.len();
+                let number = turn.method % of_a_pace / carriers.len();
                 let setting = &self.settings[number];
-                let carrier = self.carriers[turn.method % self.carriers.len()];
+                let carrier = carriers[turn.method % carriers.len()];
                 let method = format!("{} {pace}", carrier.name());
                 let exchange = match self.exchange(carrier, pace, setting, clock, &shall_end) {
                     Ok(exchange) => exchange,
@@ -350,6 +311,41 @@ impl RoundTripPlan {
                 "Both ends are here: {}. No network card and no cable took part.",
                 testbed.describe()
             )],
+        }
+    }
+
+    /// The carriers that are there; the others are entered as not available, and whose libraries are
+    /// used is noted.
+    ///
+    /// # Errors
+    /// If none is there.
+    fn carriers(&self, measurement: &mut Measurement) -> Result<Vec<Carrier>, NetError> {
+        let testbed = match &self.route {
+            Route::There(_) => None,
+            Route::Here { testbed, .. } => Some(testbed),
+        };
+        let mut carriers = Vec::new();
+        let mut first_error = None;
+        for &carrier in &self.carriers {
+            let name = carrier.name();
+            match carrier.check(self.size, testbed) {
+                Ok(library) => {
+                    let note = library.map(|library| format!("{name} is that of {library}."));
+                    measurement.notes.extend(note);
+                    carriers.push(carrier);
+                }
+                Err(error) => {
+                    measurement.unavailable.push(Unavailable {
+                        method: name.to_owned(),
+                        why: error.to_string(),
+                    });
+                    first_error.get_or_insert(error);
+                }
+            }
+        }
+        match first_error.filter(|_| carriers.is_empty()) {
+            Some(error) => Err(error),
+            None => Ok(carriers),
         }
     }
 
@@ -417,7 +413,7 @@ impl RoundTripPlan {
         let traffic = self.traffic(pace);
         let (testbed, family, group) = match &self.route {
             Route::There(place) => {
-                let (source, sockets) = carrier.open(place, &setting.udp)?;
+                let (source, sockets) = carrier.open(Side::Near, place, &setting.udp)?;
                 let trips = measure(source, &place.to_string(), &traffic, around)?;
                 return Ok(Exchange {
                     trips,
@@ -431,7 +427,7 @@ impl RoundTripPlan {
                 group,
             } => (testbed, *family, *group),
         };
-        let open = |place| carrier.open(&place, &setting.udp);
+        let open = |side, place| carrier.open(side, &place, &setting.udp);
         let (near, mut reflector) = match group {
             Some(group) => {
                 let place = |side| {
@@ -442,10 +438,11 @@ impl RoundTripPlan {
                     let interface = Some(interface);
                     Ok::<_, NetError>(Place::Group { group, interface })
                 };
-                let (reflector, _) = testbed.on(Side::Far, || open(place(Side::Far)?))??;
+                let (reflector, _) =
+                    testbed.on(Side::Far, || open(Side::Far, place(Side::Far)?))??;
                 (place(Side::Near)?, reflector)
             }
-            None if carrier == Carrier::Pgm => return Err(NetError::NoGroup),
+            None if carrier.needs_group() => return Err(NetError::NoGroup),
             None => {
                 let far = Place::Answering((testbed.address(Side::Far, family), 0).into());
                 let (reflector, _) = testbed.on(Side::Far, || Udp::open(&far, &setting.udp))??;
@@ -455,7 +452,7 @@ impl RoundTripPlan {
             }
         };
         let to = near.to_string();
-        let (source, sockets) = testbed.on(Side::Near, || open(near))??;
+        let (source, sockets) = testbed.on(Side::Near, || open(Side::Near, near))??;
         let is_over = AtomicBool::new(false);
         let has_ended = || is_over.load(Ordering::Relaxed);
         thread::scope(|scope| {

@@ -71,7 +71,7 @@ fn fates(of: &[&Fates]) -> String {
     // How many did not come back is in every table of results.
     let mut sentence = format!(
         "{}, {}: {} packets sent, {} refused by the system, {} doubled, {} out of order, {} of \
-         strangers; receive buffer {} bytes",
+         strangers; receive buffer {}",
         first.method,
         first.setting,
         sum(|tally| tally.sent),
@@ -79,7 +79,7 @@ fn fates(of: &[&Fates]) -> String {
         sum(|tally| tally.duplicates),
         sum(|tally| tally.reordered),
         sum(|tally| tally.strangers),
-        first.receive_buffer,
+        (first.receive_buffer).map_or("unknown".to_owned(), |bytes| format!("{bytes} bytes")),
     );
     let mut marks: BTreeMap<u8, u64> = BTreeMap::new();
     for (dscp, count) in of.iter().flat_map(|fates| &fates.seen_dscp) {

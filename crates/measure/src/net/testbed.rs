@@ -24,6 +24,16 @@ pub enum Family {
     V6,
 }
 
+impl Family {
+    /// That of an address.
+    pub(super) fn of(address: SocketAddr) -> Family {
+        match address {
+            SocketAddr::V4(_) => Family::V4,
+            SocketAddr::V6(_) => Family::V6,
+        }
+    }
+}
+
 /// Where both ends of a test are.
 ///
 /// Namespaces are made for it and vanish with it, and with the program however that ends: nothing
@@ -80,10 +90,7 @@ impl Testbed {
     /// # Errors
     /// Over IPv6 on the loopback.
     pub(super) fn member(&self, side: Side, group: SocketAddr) -> Result<IpAddr, NetError> {
-        let family = match group {
-            SocketAddr::V4(_) => Family::V4,
-            SocketAddr::V6(_) => Family::V6,
-        };
+        let family = Family::of(group);
         match (&self.0, family, side) {
             (Kind::Loopback, Family::V6, _) => Err(NetError::OneAddress),
             (Kind::Loopback, Family::V4, Side::Far) => Ok(Ipv4Addr::new(127, 0, 0, 2).into()),

@@ -44,6 +44,54 @@ impl fmt::Display for Place {
     }
 }
 
+impl Place {
+    /// The group, and the interface for it with the addresses to use: the one that routing has, if none
+    /// is named.
+    ///
+    /// # Errors
+    /// When it is no group, or knows no way out.
+    pub(super) fn group(&self) -> Result<(SocketAddr, Interface), NetError> {
+        let Place::Group { group, interface } = self else {
+            return Err(NetError::NoGroup);
+        };
+        let interface = match interface {
+            Some(interface) => interface.clone(),
+            None => {
+                let own = routed_from(*group)?;
+                Interface {
+                    addresses: vec![own],
+                    ..Interface::find(&own.to_string())?
+                }
+            }
+        };
+        Ok((*group, interface))
+    }
+}
+
+/// A group at so many ports after the one that is named.
+///
+/// # Errors
+/// When there are not so many.
+pub(super) fn later(mut group: SocketAddr, more: u16) -> Result<SocketAddr, NetError> {
+    let port = group.port().checked_add(more);
+    group.set_port(port.ok_or(NetError::PortTooHigh(group.port()))?);
+    Ok(group)
+}
+
+/// The own address by which packets reach a group, as routing has it.
+fn routed_from(group: SocketAddr) -> Result<IpAddr, NetError> {
+    let any: IpAddr = match group {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    UdpSocket::bind((any, 0))
+        .and_then(|socket| {
+            socket.connect(group)?;
+            Ok(socket.local_addr()?.ip())
+        })
+        .map_err(|error| no_route(error, group))
+}
+
 /// What is asked of the sockets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UdpOptions {
@@ -320,6 +368,20 @@ impl UdpGrants {
     pub(super) fn enter(&mut self, asked: impl fmt::Display, outcome: io::Result<()>) {
         let outcome = outcome.map_err(|error| error.to_string());
         self.others.push(Grant::new(asked, outcome));
+    }
+
+    /// Enters that nothing but buffers can be asked of a library's sockets.
+    #[cfg(target_os = "linux")]
+    pub(super) fn refuse(&mut self, options: &UdpOptions, library: &str) {
+        let asked = [
+            options.dscp.map(|dscp| format!("DSCP {dscp}")),
+            (options.busy_poll).map(|time| format!("busy polling for {time:?}")),
+            (options.spin).map(|time| format!("spinning for at most {time:?}")),
+        ];
+        for asked in asked.into_iter().flatten() {
+            let why = format!("it is not asked of {library}");
+            self.enter(asked, Err(io::Error::new(io::ErrorKind::Unsupported, why)));
+        }
     }
 }
 

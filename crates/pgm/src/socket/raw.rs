@@ -1,7 +1,8 @@
 //! Bare packets, as IP protocol 113.
 //!
 //! Over IPv4 the IP header is ours, since the Router Alert option goes with some packets only; over
-//! IPv6 the system makes it, without that option.
+//! IPv6 the system makes it, without that option: there it has a value that says whom it is for
+//! (RFC 2711), and none is assigned to PGM; nor does a safe wrapper of `IPV6_HOPOPTS` exist.
 
 use std::{
     io::ErrorKind,

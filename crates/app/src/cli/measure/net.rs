@@ -1,15 +1,17 @@
 //! `laglab measure net`.
 
+mod reflector;
+
 use std::cell::OnceCell;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use measure::net::throughput::{Method, ThroughputPlan};
 use measure::net::{
-    self, Carrier, Family, Interface, NetError, NetSetting, Pace, Patience, Place, RoundTripPlan,
-    Route, Runs, Testbed, UdpOptions,
+    Carrier, Family, Interface, NetError, NetSetting, Pace, Place, RoundTripPlan, Route, Runs,
+    Testbed, UdpOptions,
 };
 use measure::{Clock, Comparison, End, Plan, Scheduling};
 
@@ -18,7 +20,6 @@ use super::scheduling::{SchedulingOptions, take_word, time};
 use crate::cli::{Failure, say};
 use crate::duration::{Plain, nanoseconds};
 use crate::measured::{self, Report};
-use crate::output;
 use crate::watch::{self, Watch};
 
 /// Measures how long packets take to a reflector and back, or how many get through.
@@ -30,8 +31,11 @@ use crate::watch::{self, Watch};
     laglab measure net --throughput --size 1000            by blocking calls, poll, io_uring, GSO …\n  \
     laglab measure net --role reflector --port 7600        on one machine …\n  \
     laglab measure net --role source --to 10.0.0.7:7600    … and on another\n  \
+    laglab measure net --throughput --role reflector       the end that counts, and from another machine …\n  \
+    laglab measure net --throughput --role source --to 10.0.0.7\n  \
     laglab measure net --role source --group 239.255.7.6 --interface eth0 --dscp EF\n  \
-    laglab measure net --transport udp,pgm                 reliable multicast beside UDP\n\n\
+    laglab measure net --transport udp,pgm                 reliable multicast beside UDP\n  \
+    laglab measure net --transport pgm,openpgm,epgm        … and beside OpenPGM's and ZeroMQ's\n\n\
     Both ends here means two network namespaces joined by a virtual cable, which the program makes \
     and which vanish with it. That takes root on Linux; without, it is the loopback.")]
 pub(super) struct Args {
@@ -61,7 +65,7 @@ pub(super) struct Args {
     interface: Option<String>,
     /// What carries the packets; of several (comma-separated) each is measured. PGM, which sends again
     /// what is lost, needs a group [with it the default is 239.255.76.76, or ff18::7676] and has the two
-    /// ports after --port
+    /// ports after --port; OpenPGM and epgm do, too, and have the third, and the fourth and fifth
     #[arg(
         long,
         value_enum,
@@ -111,8 +115,8 @@ pub(super) struct Args {
     /// Also have sockperf (with --throughput iperf3) measure the same, in turns, where installed
     #[arg(long, conflicts_with = "role")]
     peers: bool,
-    /// Measure how many packets get through, by each way to send and receive
-    #[arg(long, conflicts_with_all = ["role", "group", "rate", "vs", "dscp", "busy_poll", "spin", "output"])]
+    /// Measure how many packets get through, by each way to send and receive; a reflector counts them
+    #[arg(long, conflicts_with_all = ["group", "rate", "vs", "dscp", "busy_poll", "spin", "output"])]
     throughput: bool,
     /// Only these ways (comma-separated) [default: all that are here]
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = method, requires = "throughput")]
@@ -137,6 +141,13 @@ enum Transport {
     Udp,
     /// PGM (RFC 3208) in UDP
     Pgm,
+    /// The same by OpenPGM's library, where that is installed
+    #[cfg(target_os = "linux")]
+    #[value(name = "openpgm")]
+    OpenPgm,
+    /// ZeroMQ's epgm by its library, where that is installed
+    #[cfg(target_os = "linux")]
+    Epgm,
 }
 
 impl Transport {
@@ -144,6 +155,10 @@ impl Transport {
         match self {
             Transport::Udp => Carrier::Udp,
             Transport::Pgm => Carrier::Pgm,
+            #[cfg(target_os = "linux")]
+            Transport::OpenPgm => Carrier::OpenPgm,
+            #[cfg(target_os = "linux")]
+            Transport::Epgm => Carrier::Epgm,
         }
     }
 }
@@ -166,8 +181,14 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         let what = "--interface is for a group, and there is none: name it with --group";
         return Err(Failure::Input(what.to_owned()));
     }
+    if args.throughput && args.role.is_some() && group(args).is_some() {
+        let what = "between two machines it is UDP's throughput that is measured: for others leave out \
+                    --role, so that both ends are here";
+        return Err(Failure::Input(what.to_owned()));
+    }
     match (args.role, args.throughput) {
-        (Some(Role::Reflector), _) => reflect(args, json),
+        (Some(Role::Reflector), true) => reflector::count(args, json),
+        (Some(Role::Reflector), false) => reflector::reflect(args, json),
         (_, true) => throughput(args, json),
         _ => round_trips(args, json),
     }
@@ -194,12 +215,7 @@ fn announce() -> impl Fn(Runs) {
 fn round_trips(args: &Args, json: bool) -> Result<(), Failure> {
     let first = NetSetting {
         scheduling: args.scheduling.scheduling(),
-        udp: UdpOptions {
-            buffer_bytes: args.buffer.map(|bytes| bytes as usize),
-            dscp: args.dscp,
-            busy_poll: args.busy_poll,
-            spin: args.spin,
-        },
+        udp: sockets(args),
     };
     let mut settings: Vec<NetSetting> = std::iter::once(first).chain(args.vs.clone()).collect();
     // Timers that may be 50 µs late cannot keep an interval of 25 µs.
@@ -240,9 +256,7 @@ fn round_trips(args: &Args, json: bool) -> Result<(), Failure> {
 
 fn throughput(args: &Args, json: bool) -> Result<(), Failure> {
     let plan = ThroughputPlan {
-        testbed: testbed(args)?,
-        family: family(args),
-        group: group(args).map(|group| (group, args.port).into()),
+        route: route(args)?,
         methods: match args.method.is_empty() {
             true => Method::ALL
                 .iter()
@@ -255,6 +269,7 @@ fn throughput(args: &Args, json: bool) -> Result<(), Failure> {
         size: args.size,
         time: args.time.unwrap_or(TIME),
         buffer_bytes: Some(args.buffer.unwrap_or(LARGE_BUFFER) as usize),
+        patience: args.patience,
         with_peer: args.peers,
         plan: turns(args),
     };
@@ -278,55 +293,14 @@ fn turns(args: &Args) -> Plan {
     }
 }
 
-fn reflect(args: &Args, json: bool) -> Result<(), Failure> {
-    let [carrier] = carriers(args)[..] else {
-        let what = "a reflector speaks one transport: start one for each";
-        return Err(Failure::Input(what.to_owned()));
-    };
-    let place = match group(args) {
-        Some(group) => in_group(args, group)?,
-        None => {
-            let any = match args.ipv6 {
-                true => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-                false => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-            };
-            Place::Answering((args.bind.unwrap_or(any), args.port).into())
-        }
-    };
-    let options = UdpOptions {
+/// What is asked of sockets.
+fn sockets(args: &Args) -> UdpOptions {
+    UdpOptions {
         buffer_bytes: args.buffer.map(|bytes| bytes as usize),
         dscp: args.dscp,
         busy_poll: args.busy_poll,
         spin: args.spin,
-    };
-    let (mut end, sockets) = carrier.open(&place, &options)?;
-    say(&format!("reflecting at {place}; Ctrl-C ends it"));
-    let patience = Patience {
-        in_all: args.time,
-        idle: None,
-    };
-    let (reflected, grants) =
-        (args.scheduling.scheduling()).run(|_| net::reflect(&mut *end, patience, &has_stopped))?;
-    let reflected = reflected?;
-    if json {
-        output::json(&reflected)?;
-        return Ok(());
     }
-    let mut out = output::for_people();
-    for grant in grants.iter().chain(&sockets.others) {
-        output::paragraph(&mut out, &grant.to_string())?;
-    }
-    let counts = format!(
-        "{} packets of {} runs sent back, {} of strangers left unanswered, {} answers refused by the \
-         system",
-        output::grouped(reflected.echoes),
-        output::grouped(reflected.runs),
-        output::grouped(reflected.strangers),
-        output::grouped(reflected.not_sent),
-    );
-    output::paragraph(&mut out, &counts)?;
-    out.flush()?;
-    Ok(())
 }
 
 /// What carries packets: each once.
@@ -342,8 +316,9 @@ fn group(args: &Args) -> Option<IpAddr> {
         true => GROUP_V6,
         false => GROUP_V4,
     };
-    let has_pgm = args.transport.contains(&Transport::Pgm);
-    args.group.or_else(|| has_pgm.then_some(default))
+    let mut carriers = carriers(args).into_iter();
+    let needs_one = carriers.any(Carrier::needs_group);
+    args.group.or_else(|| needs_one.then_some(default))
 }
 
 fn family(args: &Args) -> Family {

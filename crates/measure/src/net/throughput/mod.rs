@@ -3,43 +3,56 @@
 //!
 //! A method is a file here: how it sends a burst, and how it takes what has come. Both ends of UDP use
 //! connected sockets, so that no stranger's packet is counted, but for `group`; PGM knows its session.
+//! Both ends are here ([`measure`]), or the other one is a [`Counter`] on another machine.
 
 mod blocking;
+mod control;
+mod counter;
+mod ends;
 mod group;
 #[cfg(windows)]
 mod iocp;
 #[cfg(target_os = "linux")]
 mod mmsg;
+mod on_the_way;
+#[cfg(target_os = "linux")]
+mod openpgm;
 mod plan;
 mod poll;
 mod ready;
 mod reliable;
+mod remote;
 #[cfg(windows)]
 mod rio;
 #[cfg(any(target_os = "linux", windows))]
 mod segments;
+mod sendto;
 #[cfg(target_os = "linux")]
 mod uring;
 
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use socket2::Type;
 
+pub use counter::{Counted, Counter};
+pub use ends::Load;
 pub use plan::{PeerThroughputRun, ThroughputPlan, ThroughputReport, ThroughputRun};
 
-use super::buffers::{Buffers, grant};
-use super::testbed::{Family, Side, Testbed};
 use super::wire::{HEADER_LEN, LARGEST};
-use super::{Carrier, NetError, source::Around};
-use crate::Now;
+use super::{Around, Buffers, Carrier, NetError};
+use crate::{Clock, Now};
+use ends::Ends;
 use reliable::Batch;
 
 /// How long a receiver waits before it looks whether the sender has ended.
 const WAIT: Duration = Duration::from_millis(100);
+
+/// How long what is left over is received after the last burst.
+const LEFT_OVER: Duration = Duration::from_secs(1);
 
 /// How many packets go in one burst: enough that asking for the time costs nothing beside.
 const BURST: usize = 64;
@@ -95,9 +108,13 @@ enum Way {
         sender: MakeSender,
         receiver: MakeReceiver,
     },
-    /// As PGM's, so that the two can be compared.
-    Group,
+    /// UDP that is not connected.
+    Unconnected,
+    /// UDP to a group, as PGM's, so that the two can be compared; or what nobody batches.
+    Group(Carrier),
     Pgm(Batch),
+    #[cfg(target_os = "linux")]
+    OpenPgm,
 }
 
 /// Makes an end of a connected socket and the size of a packet.
@@ -128,6 +145,11 @@ impl Method {
             name: "blocking",
             calls: "send, recv",
             way: Way::udp(blocking::sender, blocking::receiver),
+        },
+        Method {
+            name: "sendto",
+            calls: "sendto, recvfrom, not connected",
+            way: Way::Unconnected,
         },
         Method {
             name: "poll",
@@ -169,7 +191,7 @@ impl Method {
             } else {
                 "sendto a group, recvfrom"
             },
-            way: Way::Group,
+            way: Way::Group(Carrier::Udp),
         },
         Method {
             name: "pgm",
@@ -185,6 +207,18 @@ impl Method {
             name: "pgm_many",
             calls: "PGM: 64 messages a call, which come as many",
             way: Way::Pgm(Batch::Both),
+        },
+        #[cfg(target_os = "linux")]
+        Method {
+            name: "openpgm",
+            calls: "OpenPGM: a call a message",
+            way: Way::OpenPgm,
+        },
+        #[cfg(target_os = "linux")]
+        Method {
+            name: "epgm",
+            calls: "ZeroMQ: a call a message",
+            way: Way::Group(Carrier::Epgm),
         },
         #[cfg(windows)]
         Method {
@@ -216,11 +250,22 @@ impl Method {
         },
     ];
 
+    /// The sockets that it takes, of UDP.
+    fn socket(&self) -> Type {
+        match self.way {
+            Way::Udp { socket, .. } => socket,
+            _ => Type::DGRAM,
+        }
+    }
+
     /// What is measured by it: a group is sent to as PGM's messages are, and measured beside them.
     pub fn carrier(&self) -> Carrier {
         match self.way {
-            Way::Udp { .. } => Carrier::Udp,
-            Way::Group | Way::Pgm(_) => Carrier::Pgm,
+            Way::Udp { .. } | Way::Unconnected => Carrier::Udp,
+            Way::Group(Carrier::Udp) | Way::Pgm(_) => Carrier::Pgm,
+            Way::Group(carrier) => carrier,
+            #[cfg(target_os = "linux")]
+            Way::OpenPgm => Carrier::OpenPgm,
         }
     }
 
@@ -230,6 +275,10 @@ impl Method {
             .iter()
             .copied()
             .find(|method| method.name == name)
+    }
+
+    fn failed(self, what: &str) -> impl FnOnce(io::Error) -> NetError {
+        NetError::while_doing(format!("{what} by {}", self.name))
     }
 }
 
@@ -273,98 +322,13 @@ impl Throughput {
     }
 }
 
-/// What a run is about, beside its method.
-#[derive(Clone, Copy, Debug)]
-pub struct Load<'a> {
-    /// Where both ends are: the near side sends.
-    pub testbed: &'a Testbed,
-    /// Which addresses they use.
-    pub family: Family,
-    /// The group that PGM uses.
-    pub group: Option<SocketAddr>,
-    /// The size of a packet, in bytes of payload.
-    pub size: usize,
-    /// For how long packets are sent, as fast as it goes.
-    pub time: Duration,
-    /// Bytes of send and receive buffer to ask for; the system's default if none.
-    pub buffer_bytes: Option<usize>,
-}
-
-/// The two ends, each made on the thread that uses it.
-struct Ends {
-    sender: Make<dyn Send>,
-    receiver: Make<dyn Receive>,
-    sender_buffers: Buffers,
-    receiver_buffers: Buffers,
-}
-
-type Make<T> = Box<dyn FnOnce() -> io::Result<Box<T>> + core::marker::Send>;
-
-impl Load<'_> {
-    fn ends(&self, method: Method) -> Result<Ends, NetError> {
-        let size = self.size;
-        let buffers = |socket: Option<&UdpSocket>| match socket {
-            Some(socket) => grant(&SockRef::from(socket), self.buffer_bytes)
-                .map_err(NetError::while_doing("asking for buffers")),
-            None => Ok(Buffers::default()),
-        };
-        match method.way {
-            Way::Udp {
-                socket,
-                sender,
-                receiver,
-            } => {
-                let open = |side| open(self.testbed, side, self.family, socket);
-                let (far, near) = (open(Side::Far)?, open(Side::Near)?);
-                connect(&near, &far).map_err(NetError::while_doing("connecting the two ends"))?;
-                Ok(Ends {
-                    sender_buffers: buffers(Some(&near))?,
-                    receiver_buffers: buffers(Some(&far))?,
-                    sender: Box::new(move || sender(near, size)),
-                    receiver: Box::new(move || receiver(far, size)),
-                })
-            }
-            Way::Group => {
-                let group = self.group.ok_or(NetError::NoGroup)?;
-                let [near, far] = group::ends(self.testbed, group, self.buffer_bytes)?;
-                let ((near, sender_buffers), (far, receiver_buffers)) = (near, far);
-                Ok(Ends {
-                    sender_buffers,
-                    receiver_buffers,
-                    sender: Box::new(move || Ok(group::sender(near, size))),
-                    receiver: Box::new(move || Ok(group::receiver(far, size))),
-                })
-            }
-            Way::Pgm(batch) => {
-                let group = self.group.ok_or(NetError::NoGroup)?;
-                let (near, far) = reliable::ends(self.testbed, group, batch, self.buffer_bytes)?;
-                let sender_buffers = buffers(near.socket.sockets().last())?;
-                let receiver_buffers = buffers(far.socket.sockets().next())?;
-                Ok(Ends {
-                    sender_buffers,
-                    receiver_buffers,
-                    sender: Box::new(move || Ok(reliable::sender(near, batch, size))),
-                    receiver: Box::new(move || Ok(reliable::receiver(far, size))),
-                })
-            }
-        }
-    }
-}
-
 /// Sends as fast as it goes, from the near side of a test bed to the far one.
 ///
 /// # Errors
 /// When the size is impossible, or the system lacks the method or refuses to send or receive.
 pub fn measure(load: Load<'_>, method: Method, around: Around<'_>) -> Result<Throughput, NetError> {
     let size = load.size;
-    if !(HEADER_LEN..=LARGEST).contains(&size) {
-        return Err(NetError::Size {
-            asked: size,
-            smallest: HEADER_LEN,
-            largest: LARGEST,
-        });
-    }
-    let failed = |what: &str| NetError::while_doing(format!("{what} by {}", method.name));
+    check(size)?;
     let Ends {
         sender,
         receiver,
@@ -373,87 +337,115 @@ pub fn measure(load: Load<'_>, method: Method, around: Around<'_>) -> Result<Thr
     } = load.ends(method)?;
     let is_ready = AtomicBool::new(false);
     let has_ended = AtomicBool::new(false);
-    let clock = around.clock;
     let (sent, received) = thread::scope(|scope| {
         let receiving = scope.spawn(|| {
             around.scheduling.apply();
             let receiver = receiver();
             is_ready.store(true, Ordering::Release);
-            let mut receiver = receiver?;
-            let mut all = Taken::default();
-            let mut last_ns = None;
-            // The sender ends in any case, and after that whatever is on its way does too.
-            let mut patience = WAIT.as_nanos() as i64 * 10;
-            loop {
-                let was_ended = has_ended.load(Ordering::Acquire);
-                let before_ns = clock.now_ns();
-                let taken = receiver.take()?;
-                let now_ns = clock.now_ns();
-                if taken.packets > 0 {
-                    last_ns = Some(now_ns);
-                }
-                all.packets += taken.packets;
-                all.bytes += taken.bytes;
-                if was_ended {
-                    patience -= now_ns - before_ns;
-                    if taken.packets == 0 || patience <= 0 {
-                        return Ok((all, last_ns));
-                    }
-                }
-            }
+            receive(&mut *receiver?, &has_ended, around.clock)
         });
         let sending = || {
             let mut sender = sender()?;
             while !is_ready.load(Ordering::Acquire) {
                 thread::sleep(Duration::from_millis(1));
             }
-            let start_ns = clock.now_ns();
-            let end_ns = start_ns + i64::try_from(load.time.as_nanos()).unwrap_or(i64::MAX / 2);
-            let mut sent = 0;
-            while clock.now_ns() < end_ns && !(around.stop)() && !receiving.is_finished() {
-                sent += sender.burst()?;
-            }
-            sender.finish()?;
-            Ok((start_ns, sent))
+            let shall_end = || (around.stop)() || receiving.is_finished();
+            send(&mut *sender, load.time, around.clock, &shall_end)
         };
         let sent = (around.scheduling)
             .run(|_| sending())
             .and_then(|(sent, _)| sent);
         has_ended.store(true, Ordering::Release);
-        let received: io::Result<_> = receiving.join().expect("the receiver does not panic");
+        let received = receiving.join().expect("the receiver does not panic");
         (sent, received)
     });
-    let (start_ns, sent) = sent.map_err(failed("sending"))?;
-    let (taken, last_ns) = received.map_err(failed("receiving"))?;
+    let sent = sent.map_err(method.failed("sending"))?;
+    let arrived = received.map_err(method.failed("receiving"))?;
+    let took_ns = arrived.last_ns.map_or(0, |last_ns| last_ns - sent.start_ns);
     Ok(Throughput {
         size,
-        sent,
-        received: taken.packets,
-        bytes: taken.bytes,
-        took_ns: last_ns.map_or(0, |last_ns| last_ns - start_ns),
+        sent: sent.packets,
+        received: arrived.taken.packets,
+        bytes: arrived.taken.bytes,
+        took_ns,
         sender_buffers,
         receiver_buffers,
     })
 }
 
-fn open(testbed: &Testbed, side: Side, family: Family, kind: Type) -> Result<UdpSocket, NetError> {
-    let address: SocketAddr = (testbed.address(side, family), 0).into();
-    let bound = testbed.on(side, || {
-        let socket = Socket::new(Domain::for_address(address), kind, Some(Protocol::UDP))?;
-        socket.bind(&address.into())?;
-        Ok(socket.into())
-    })?;
-    bound.map_err(NetError::while_doing(format!("listening at {address}")))
+/// Whether packets can be of this size.
+fn check(size: usize) -> Result<(), NetError> {
+    match (HEADER_LEN..=LARGEST).contains(&size) {
+        true => Ok(()),
+        false => Err(NetError::Size {
+            asked: size,
+            smallest: HEADER_LEN,
+            largest: LARGEST,
+        }),
+    }
 }
 
-fn connect(near: &UdpSocket, far: &UdpSocket) -> io::Result<()> {
-    near.connect(far.local_addr()?)?;
-    far.connect(near.local_addr()?)?;
-    for socket in [near, far] {
-        socket.set_read_timeout(Some(WAIT))?;
-        socket.set_write_timeout(Some(WAIT))?;
+/// What a sender did.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    /// When it began.
+    start_ns: i64,
+    /// How many packets the system took.
+    packets: u64,
+}
+
+/// Sends as fast as it goes for a time, or until it shall end.
+fn send(
+    sender: &mut dyn Send,
+    time: Duration,
+    clock: &Clock,
+    shall_end: &dyn Fn() -> bool,
+) -> io::Result<Sent> {
+    let start_ns = clock.now_ns();
+    let end_ns = start_ns + i64::try_from(time.as_nanos()).unwrap_or(i64::MAX / 2);
+    let mut packets = 0;
+    while clock.now_ns() < end_ns && !shall_end() {
+        packets += sender.burst()?;
     }
-    Ok(())
+    sender.finish()?;
+    Ok(Sent { start_ns, packets })
+}
+
+/// What a receiver saw, and when the first and the last of it had come.
+#[derive(Clone, Copy, Debug, Default)]
+struct Arrived {
+    taken: Taken,
+    first_ns: Option<i64>,
+    last_ns: Option<i64>,
+}
+
+/// Receives until the sender has ended and nothing comes any more.
+fn receive(
+    receiver: &mut dyn Receive,
+    has_ended: &AtomicBool,
+    clock: &Clock,
+) -> io::Result<Arrived> {
+    let mut arrived = Arrived::default();
+    // The sender ends in any case, and after that whatever is on its way does too.
+    let mut patience = LEFT_OVER.as_nanos() as i64;
+    loop {
+        let was_ended = has_ended.load(Ordering::Acquire);
+        let before_ns = clock.now_ns();
+        let taken = receiver.take()?;
+        let now_ns = clock.now_ns();
+        if taken.packets > 0 {
+            arrived.first_ns.get_or_insert(now_ns);
+            arrived.last_ns = Some(now_ns);
+        }
+        arrived.taken.packets += taken.packets;
+        arrived.taken.bytes += taken.bytes;
+        if was_ended {
+            patience -= now_ns - before_ns;
+            if taken.packets == 0 || patience <= 0 {
+                return Ok(arrived);
+            }
+        }
+    }
 }
 
 /// Takes an error that says that nothing can be done at the moment for none.

@@ -1,13 +1,13 @@
 //! Methods measured in turns, and a peer's result beside theirs.
 
 use std::cell::RefCell;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::remote::Remote;
 use super::{Load, Method, Throughput, measure};
 use crate::net::peers::{self, PeerError, PeerThroughput};
-use crate::net::{Around, Family, NetError, Runs, Testbed};
+use crate::net::{Around, NetError, Place, Route, Runs};
 use crate::{
     Clock, Comparison, End, Grant, Incomparable, Plan, Scheduling, Stop, Unavailable, compare,
 };
@@ -15,12 +15,8 @@ use crate::{
 /// What is to be measured.
 #[derive(Debug)]
 pub struct ThroughputPlan {
-    /// Where both ends are.
-    pub testbed: Testbed,
-    /// Which addresses they use.
-    pub family: Family,
-    /// The group that PGM uses.
-    pub group: Option<SocketAddr>,
+    /// Where the other end is; a group is PGM's.
+    pub route: Route,
     /// The methods; those that are not there are said to be.
     pub methods: Vec<Method>,
     /// What each thread asks of the scheduler.
@@ -31,7 +27,9 @@ pub struct ThroughputPlan {
     pub time: Duration,
     /// Bytes of send and receive buffer to ask for; the system's default if none.
     pub buffer_bytes: Option<usize>,
-    /// Whether iperf3 is measured in turns with them.
+    /// How long another machine may be silent.
+    pub patience: Duration,
+    /// Whether iperf3 is measured in turns with them; only where both ends are here.
     pub with_peer: bool,
     /// How many runs.
     pub plan: Plan,
@@ -116,15 +114,7 @@ impl ThroughputPlan {
             scheduling: &self.scheduling,
             stop,
         };
-        let load = Load {
-            testbed: &self.testbed,
-            family: self.family,
-            group: self.group,
-            size: self.size,
-            time: self.time,
-            buffer_bytes: self.buffer_bytes,
-        };
-        let once = |method: Method, time| measure(Load { time, ..load }, method, around);
+        let once = |method: Method, time| self.once(method, time, around);
         let (grants, _) = (self.scheduling.run(<[Grant]>::to_vec))
             .map_err(NetError::while_doing("starting a thread"))?;
         let mut report = ThroughputReport {
@@ -134,7 +124,15 @@ impl ThroughputPlan {
             grants,
             end: End::Rounds,
             failed: None,
-            notes: vec![format!("Both ends are here: {}.", self.testbed.describe())],
+            notes: vec![match &self.route {
+                Route::Here { testbed, .. } => {
+                    format!("Both ends are here: {}.", testbed.describe())
+                }
+                Route::There(place) => format!(
+                    "The other end, at {place}, counted; the time is from the first packet that came to the \
+                     last, by its clock."
+                ),
+            }],
         };
         // A short run shows whether the method is there at all.
         let mut methods = Vec::new();
@@ -142,7 +140,9 @@ impl ThroughputPlan {
         for &method in &self.methods {
             match once(method, Duration::from_millis(1)) {
                 Ok(_) => methods.push(method),
-                Err(error @ NetError::Size { .. }) => return Err(error),
+                Err(error @ (NetError::Size { .. } | NetError::NobodyCounts { .. })) => {
+                    return Err(error);
+                }
                 Err(error) => {
                     report.unavailable.push(Unavailable {
                         method: method.name.to_owned(),
@@ -209,18 +209,64 @@ impl ThroughputPlan {
         Ok(report)
     }
 
-    fn finds_peer(&self, unavailable: &mut Vec<Unavailable>) -> bool {
-        let is_there = peers::find("iperf3").is_some();
-        if !is_there {
-            unavailable.push(Unavailable {
-                method: "iperf3".to_owned(),
-                why: PeerError::Absent("iperf3").to_string(),
-            });
+    /// One run.
+    fn once(
+        &self,
+        method: Method,
+        time: Duration,
+        around: Around<'_>,
+    ) -> Result<Throughput, NetError> {
+        match &self.route {
+            Route::Here {
+                testbed,
+                family,
+                group,
+            } => {
+                let load = Load {
+                    testbed,
+                    family: *family,
+                    group: *group,
+                    size: self.size,
+                    time,
+                    buffer_bytes: self.buffer_bytes,
+                };
+                measure(load, method, around)
+            }
+            Route::There(Place::Peer(to)) => {
+                let remote = Remote {
+                    to: *to,
+                    size: self.size,
+                    time,
+                    buffer_bytes: self.buffer_bytes,
+                    patience: self.patience,
+                };
+                remote.measure(method, around)
+            }
+            Route::There(_) => Err(NetError::OnlyHere),
         }
-        is_there
+    }
+
+    fn finds_peer(&self, unavailable: &mut Vec<Unavailable>) -> bool {
+        let why = match &self.route {
+            Route::There(_) => NetError::OnlyHere.to_string(),
+            Route::Here { .. } if peers::find("iperf3").is_none() => {
+                PeerError::Absent("iperf3").to_string()
+            }
+            Route::Here { .. } => return true,
+        };
+        unavailable.push(Unavailable {
+            method: "iperf3".to_owned(),
+            why,
+        });
+        false
     }
 
     fn ask_peer(&self, stop: Stop<'_>) -> Result<PeerThroughput, PeerError> {
-        peers::throughput(&self.testbed, self.family, self.size, self.time, stop)
+        match &self.route {
+            Route::Here {
+                testbed, family, ..
+            } => peers::throughput(testbed, *family, self.size, self.time, stop),
+            Route::There(_) => Err(NetError::OnlyHere.into()),
+        }
     }
 }

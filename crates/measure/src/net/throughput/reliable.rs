@@ -1,21 +1,19 @@
 //! PGM: a call a message, or a call for many, and repairs of what is lost meanwhile.
-//!
-//! A source sends at the rate that it is told, and what is the highest that a receiver bears is what is
-//! measured here. So the receiver tells the source how far it is, past the network: beyond what the
-//! source could repair, more would only be lost.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use pgm::wire::Tsi;
 use pgm::{Event, Received, ReceiverConfig, Socket, SocketConfig, SocketError, SourceConfig};
+use socket2::SockRef;
 
+use super::on_the_way::OnTheWay;
 use super::{BURST, Receive, Send, Taken, WAIT};
+use crate::net::buffers::grant;
 use crate::net::pgm::config;
-use crate::net::{NetError, Side, Testbed};
+use crate::net::{Buffers, NetError, Side, Testbed};
 
 /// How many messages go in one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,17 +28,9 @@ pub(super) enum Batch {
 
 /// An end of a session.
 pub(super) struct End {
-    pub(super) socket: Socket,
-    /// How many bytes the receiver has dealt with, of both ends.
-    dealt_with: Arc<AtomicU64>,
-}
-
-/// How many packets may be on their way: half of what the source can repair.
-const MOST_ON_THE_WAY: usize = 8_192;
-
-/// How much of a message a packet carries, about.
-fn of_a_packet(size: usize) -> usize {
-    size.min(1_400)
+    socket: Socket,
+    batch: Batch,
+    on_the_way: Arc<OnTheWay>,
 }
 
 /// The two ends of a session.
@@ -49,8 +39,8 @@ pub(super) fn ends(
     group: SocketAddr,
     batch: Batch,
     buffer_bytes: Option<usize>,
-) -> Result<(End, End), NetError> {
-    let dealt_with = Arc::new(AtomicU64::new(0));
+) -> Result<[(End, Buffers); 2], NetError> {
+    let on_the_way = Arc::new(OnTheWay::default());
     let open = |side, is_source: bool| {
         testbed.on(side, || {
             let mut config = config(group, testbed.member(side, group)?)?;
@@ -65,13 +55,23 @@ pub(super) fn ends(
                     Some(ReceiverConfig::new(config.address()?, config.group)),
                 ),
             };
-            Ok::<_, NetError>(End {
-                socket: Socket::open(&config, source, receiver)?,
-                dealt_with: Arc::clone(&dealt_with),
-            })
+            let socket = Socket::open(&config, source, receiver)?;
+            let buffers = match is_source {
+                true => socket.sockets().last(),
+                false => socket.sockets().next(),
+            };
+            let buffers = buffers.map(|socket| grant(&SockRef::from(socket), buffer_bytes));
+            let buffers =
+                (buffers.transpose()).map_err(NetError::while_doing("asking for buffers"))?;
+            let end = End {
+                socket,
+                batch,
+                on_the_way: Arc::clone(&on_the_way),
+            };
+            Ok::<_, NetError>((end, buffers.unwrap_or_default()))
         })?
     };
-    Ok((open(Side::Near, true)?, open(Side::Far, false)?))
+    Ok([open(Side::Near, true)?, open(Side::Far, false)?])
 }
 
 fn source(config: &SocketConfig) -> Result<SourceConfig, SocketError> {
@@ -83,10 +83,7 @@ fn source(config: &SocketConfig) -> Result<SourceConfig, SocketError> {
 
 struct Sender {
     end: End,
-    batch: Batch,
     message: Vec<u8>,
-    /// In bytes.
-    sent: u64,
 }
 
 struct Receiver {
@@ -94,12 +91,10 @@ struct Receiver {
     size: usize,
 }
 
-pub(super) fn sender(end: End, batch: Batch, size: usize) -> Box<dyn Send> {
+pub(super) fn sender(end: End, size: usize) -> Box<dyn Send> {
     Box::new(Sender {
         end,
-        batch,
         message: vec![0; size],
-        sent: 0,
     })
 }
 
@@ -110,13 +105,11 @@ pub(super) fn receiver(end: End, size: usize) -> Box<dyn Receive> {
 impl Sender {
     /// Sends what can be sent now.
     fn send(&mut self) -> Result<u64, SocketError> {
-        let dealt_with = self.end.dealt_with.load(Ordering::Relaxed);
-        let most = MOST_ON_THE_WAY * of_a_packet(self.message.len());
-        if self.sent.saturating_sub(dealt_with) > most as u64 {
+        if !self.end.on_the_way.has_room(self.message.len()) {
             return Ok(0);
         }
         let socket = &mut self.end.socket;
-        if self.batch != Batch::One {
+        if self.end.batch != Batch::One {
             let messages = (0..BURST).map(|_| &self.message[..]);
             return Ok(socket.send_many(messages)? as u64);
         }
@@ -134,7 +127,7 @@ impl Sender {
 impl Send for Sender {
     fn burst(&mut self) -> io::Result<u64> {
         let sent = self.send().map_err(io::Error::other)?;
-        self.sent += sent * self.message.len() as u64;
+        self.end.on_the_way.sent(sent * self.message.len() as u64);
         // Serves what was asked for meanwhile.
         self.end.socket.recv().map_err(io::Error::other)?;
         if sent == 0 {
@@ -164,7 +157,6 @@ impl Send for Sender {
 impl Receive for Receiver {
     fn take(&mut self) -> io::Result<Taken> {
         let mut taken = Taken::default();
-        let mut lost = 0;
         let started = Instant::now();
         while taken.packets < BURST as u64 {
             let wait = match self.end.socket.recv().map_err(io::Error::other)? {
@@ -173,7 +165,7 @@ impl Receive for Receiver {
                     continue;
                 }
                 Received::Event(Event::Lost { packets, .. }) => {
-                    lost += u64::from(packets) * of_a_packet(self.size) as u64;
+                    self.end.on_the_way.lost(packets.into(), self.size);
                     continue;
                 }
                 Received::Event(_) => continue,
@@ -187,8 +179,7 @@ impl Receive for Receiver {
             let wait = Some(wait.min(rest));
             self.end.socket.wait(wait).map_err(io::Error::other)?;
         }
-        let dealt_with = taken.bytes + lost;
-        self.end.dealt_with.fetch_add(dealt_with, Ordering::Relaxed);
+        self.end.on_the_way.received(taken.bytes);
         Ok(taken)
     }
 }

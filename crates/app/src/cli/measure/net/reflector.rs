@@ -1,0 +1,98 @@
+//! The end that answers, or counts.
+
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use measure::Clock;
+use measure::net::throughput::Counter;
+use measure::net::{self, Around, Patience, Place, Side};
+
+use super::{Args, carriers, group, has_stopped, in_group, sockets};
+use crate::cli::{Failure, say};
+use crate::output;
+
+/// Sends back what comes.
+pub(super) fn reflect(args: &Args, json: bool) -> Result<(), Failure> {
+    let [carrier] = carriers(args)[..] else {
+        let what = "a reflector speaks one transport: start one for each";
+        return Err(Failure::Input(what.to_owned()));
+    };
+    let place = match group(args) {
+        Some(group) => in_group(args, group)?,
+        None => Place::Answering(listen_at(args)),
+    };
+    let (mut end, granted) = carrier.open(Side::Far, &place, &sockets(args))?;
+    say(&format!("reflecting at {place}; Ctrl-C ends it"));
+    let patience = Patience {
+        in_all: args.time,
+        idle: None,
+    };
+    let (reflected, grants) =
+        (args.scheduling.scheduling()).run(|_| net::reflect(&mut *end, patience, &has_stopped))?;
+    let reflected = reflected?;
+    if json {
+        output::json(&reflected)?;
+        return Ok(());
+    }
+    let mut out = output::for_people();
+    for grant in grants.iter().chain(&granted.others) {
+        output::paragraph(&mut out, &grant.to_string())?;
+    }
+    let counts = format!(
+        "{} packets of {} runs sent back, {} of strangers left unanswered, {} answers refused by the \
+         system",
+        output::grouped(reflected.echoes),
+        output::grouped(reflected.runs),
+        output::grouped(reflected.strangers),
+        output::grouped(reflected.not_sent),
+    );
+    output::paragraph(&mut out, &counts)?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Counts what a source on another machine sends.
+pub(super) fn count(args: &Args, json: bool) -> Result<(), Failure> {
+    let counter = Counter::open(listen_at(args))?;
+    let at = counter.local_address()?;
+    say(&format!("counting at {at}; Ctrl-C ends it"));
+    let patience = Patience {
+        in_all: args.time,
+        idle: None,
+    };
+    let scheduling = args.scheduling.scheduling();
+    let around = Around {
+        clock: &Clock::best(),
+        scheduling: &scheduling,
+        stop: &has_stopped,
+    };
+    let (counted, grants) = scheduling.run(|_| counter.count(patience, around))?;
+    let counted = counted?;
+    if json {
+        output::json(&counted)?;
+        return Ok(());
+    }
+    let mut out = output::for_people();
+    for grant in grants {
+        output::paragraph(&mut out, &grant.to_string())?;
+    }
+    let counts = format!(
+        "{} packets, {}, of {} runs counted; {} connections brought none",
+        output::grouped(counted.packets),
+        output::size(counted.bytes),
+        output::grouped(counted.runs),
+        output::grouped(counted.others),
+    );
+    output::paragraph(&mut out, &counts)?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Where a reflector listens that is in no group.
+fn listen_at(args: &Args) -> SocketAddr {
+    let any = match args.ipv6 {
+        true => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        false => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+    };
+    (args.bind.unwrap_or(any), args.port).into()
+}

@@ -1,0 +1,387 @@
+//! OpenPGM's socket, safe to use.
+//!
+//! It has unsafe code to call the library. It is sound because a socket is handed to it from its
+//! making until it is dropped and no longer; because every value lives longer than the call that it is
+//! given to, with its own size; and because what its 5.3 cannot bear is kept from it: messages of more
+//! than one packet, and messages that are not aligned as its own buffers are, both of which end the
+//! program in the routine that copies and adds up at once. Functions may be called on several threads,
+//! since the library has locks of its own.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{BorrowedFd, RawFd};
+use std::ptr::{self, NonNull};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::{SockAddr, SockRef};
+
+use super::library::{IPPROTO_PGM, Opaque, OpenPgmLibrary, Session, Through, option, status};
+use super::{LARGEST, Message};
+use crate::net::buffers::{Buffers, grant};
+use crate::net::{Interface, NetError};
+
+/// What a socket does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::net) enum Does {
+    Send,
+    Receive,
+    Both,
+}
+
+/// What a look at a socket brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::net) enum Heard {
+    /// A message, of so many bytes.
+    Message(usize),
+    /// Something was lost for good; how much it does not say.
+    Lost,
+    /// Nothing; for so long nothing needs to be done.
+    Nothing(Duration),
+}
+
+/// How many packets a source remembers and a receiver waits for: as ours.
+const WINDOW: c_int = 16_384;
+
+/// The port that tells sessions apart, at both ends: as ours.
+const DESTINATION_PORT: u16 = 7500;
+
+/// The longest that nothing needs to be done.
+const LONGEST: Duration = Duration::from_millis(100);
+
+/// A socket of OpenPGM.
+#[derive(Debug)]
+pub(in crate::net) struct OpenPgmSocket {
+    raw: NonNull<Opaque>,
+    library: &'static OpenPgmLibrary,
+    /// Readable when there is something to do.
+    readable: Vec<RawFd>,
+}
+
+// SAFETY: the library locks what it shares.
+unsafe impl Send for OpenPgmSocket {}
+// SAFETY: likewise.
+unsafe impl Sync for OpenPgmSocket {}
+
+impl OpenPgmSocket {
+    /// Opens a socket that talks with a group, whose port is that of PGM in UDP, both for all and for
+    /// requests: with two the library's requests reach nobody.
+    ///
+    /// # Errors
+    /// When the library is not installed, there is no such interface, or it refuses.
+    pub(in crate::net) fn open(
+        interface: &Interface,
+        group: SocketAddr,
+        does: Does,
+        buffer_bytes: Option<usize>,
+    ) -> Result<(OpenPgmSocket, Buffers), NetError> {
+        let library = OpenPgmLibrary::get()?;
+        let Some(number) = interface.index else {
+            let why = format!("interface `{}` has no number", interface.name);
+            return Err(refused("to listen")(why));
+        };
+        let family = match group {
+            SocketAddr::V4(_) => libc::AF_INET,
+            SocketAddr::V6(_) => libc::AF_INET6,
+        };
+        let mut raw = ptr::null_mut();
+        let mut fault = ptr::null_mut();
+        // SAFETY: both pointers are to be written.
+        let made = unsafe {
+            (library.socket)(
+                &mut raw,
+                family as u16,
+                libc::SOCK_SEQPACKET,
+                libc::IPPROTO_UDP,
+                &mut fault,
+            )
+        };
+        let raw = NonNull::new(raw).filter(|_| made).ok_or_else(|| {
+            // SAFETY: it is this call's.
+            let said = unsafe { library.said(fault) };
+            refused("to make a socket")(said)
+        })?;
+        let mut socket = OpenPgmSocket {
+            raw,
+            library,
+            readable: Vec::new(),
+        };
+        socket.configure(group, does)?;
+        socket.bind(number)?;
+        socket.join(number, group)?;
+        socket.connect()?;
+        let fds = [option::RECV_SOCK, option::REPAIR_SOCK, option::PENDING_SOCK];
+        socket.readable = fds.iter().filter_map(|fd| socket.descriptor(*fd)).collect();
+        let granted = |fd| {
+            let fd = socket.descriptor(fd).ok_or_else(|| {
+                refused("to tell its descriptors")("is it another version?".to_owned())
+            })?;
+            // SAFETY: the library closes it with the socket, which outlives this.
+            let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+            grant(&SockRef::from(&fd), buffer_bytes)
+                .map_err(NetError::while_doing("asking for buffers"))
+        };
+        let buffers = Buffers {
+            send: granted(option::SEND_SOCK)?.send,
+            ..granted(option::RECV_SOCK)?
+        };
+        Ok((socket, buffers))
+    }
+
+    /// The times are those of our own PGM.
+    fn configure(&self, group: SocketAddr, does: Does) -> Result<(), NetError> {
+        let milliseconds = |ms: c_int| ms * 1_000;
+        let port = c_int::from(group.port());
+        let mut options = vec![
+            (option::UDP_ENCAP_UCAST_PORT, port),
+            (option::UDP_ENCAP_MCAST_PORT, port),
+            (option::MTU, 1_500),
+        ];
+        if group.is_ipv4() {
+            options.push((option::IP_ROUTER_ALERT, 0));
+        }
+        if does != Does::Receive {
+            options.extend([
+                (option::TXW_SQNS, WINDOW),
+                (option::AMBIENT_SPM, milliseconds(10_000)),
+            ]);
+        }
+        if does != Does::Send {
+            options.extend([
+                (option::PASSIVE, 0),
+                (option::RXW_SQNS, WINDOW),
+                (option::PEER_EXPIRY, milliseconds(30_000)),
+                (option::SPMR_EXPIRY, milliseconds(250)),
+                (option::NAK_BO_IVL, 500),
+                (option::NAK_RPT_IVL, milliseconds(20)),
+                (option::NAK_RDATA_IVL, milliseconds(40)),
+                (option::NAK_DATA_RETRIES, 100),
+                (option::NAK_NCF_RETRIES, 100),
+            ]);
+        }
+        match does {
+            Does::Send => options.push((option::SEND_ONLY, 1)),
+            Does::Receive => options.push((option::RECV_ONLY, 1)),
+            Does::Both => {}
+        }
+        for (option, value) in options {
+            self.set(option, &value)?;
+        }
+        if does != Does::Receive {
+            let heartbeats =
+                [5, 10, 20, 40, 80, 160, 320, 640, 1_280, 2_560, 5_000].map(milliseconds);
+            self.set(option::HEARTBEAT_SPM, &heartbeats)?;
+        }
+        Ok(())
+    }
+
+    fn bind(&self, interface: u32) -> Result<(), NetError> {
+        let mut global_id = [0; 6];
+        getrandom::fill(&mut global_id).map_err(|error| {
+            NetError::while_doing("asking for a random number")(io::Error::other(error))
+        })?;
+        let session = Session {
+            destination_port: DESTINATION_PORT,
+            global_id,
+            // The library chooses one.
+            source_port: 0,
+        };
+        let through = Through {
+            interface,
+            scope: 0,
+            // SAFETY: an address of no family, which is all zeros, stands for the interface's own.
+            address: unsafe { std::mem::zeroed() },
+        };
+        let mut fault = ptr::null_mut();
+        // SAFETY: all that is pointed to lives longer than the call, and its sizes are told.
+        let is_bound = unsafe {
+            (self.library.bind3)(
+                self.raw.as_ptr(),
+                &session,
+                size_of::<Session>() as u32,
+                &through,
+                size_of::<Through>() as u32,
+                &through,
+                size_of::<Through>() as u32,
+                &mut fault,
+            )
+        };
+        match is_bound {
+            true => Ok(()),
+            // SAFETY: it is this call's.
+            false => Err(refused("to listen")(unsafe { self.library.said(fault) })),
+        }
+    }
+
+    /// It wants to know both groups, whatever it does.
+    fn join(&self, interface: u32, group: SocketAddr) -> Result<(), NetError> {
+        let mut address = group;
+        address.set_port(0);
+        let address = SockAddr::from(address);
+        let request = libc::group_req {
+            gr_interface: interface,
+            // SAFETY: what is in a `SockAddr` is a `sockaddr_storage` as a whole.
+            gr_group: unsafe { *address.as_ptr().cast() },
+        };
+        self.set(option::JOIN_GROUP, &request)?;
+        self.set(option::SEND_GROUP, &request)?;
+        self.set::<c_int>(option::MULTICAST_LOOP, &0)?;
+        self.set::<c_int>(option::MULTICAST_HOPS, &1)?;
+        self.set::<c_int>(option::NOBLOCK, &1)
+    }
+
+    fn connect(&self) -> Result<(), NetError> {
+        let mut fault = ptr::null_mut();
+        // SAFETY: the socket is there, and the pointer is to be written.
+        match unsafe { (self.library.connect)(self.raw.as_ptr(), &mut fault) } {
+            true => Ok(()),
+            // SAFETY: it is this call's.
+            false => Err(refused("to begin")(unsafe { self.library.said(fault) })),
+        }
+    }
+
+    /// Sends a message; false if it cannot take one at the moment.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(in crate::net) fn send(&self, message: &Message, len: usize) -> io::Result<bool> {
+        let message = &message.0[..len.min(LARGEST)];
+        let mut sent = 0;
+        // SAFETY: the message lives longer than the call, is aligned and fits a packet.
+        let outcome = unsafe {
+            (self.library.send)(
+                self.raw.as_ptr(),
+                message.as_ptr().cast(),
+                message.len(),
+                &mut sent,
+            )
+        };
+        match outcome {
+            status::NORMAL => Ok(true),
+            status::ERROR => Err(io::Error::last_os_error()),
+            _ => Ok(false),
+        }
+    }
+
+    /// Does what is due, and gives a message if one has come.
+    ///
+    /// # Errors
+    /// What the library says.
+    pub(in crate::net) fn recv(&self, buffer: &mut [u8]) -> io::Result<Heard> {
+        let mut len = 0;
+        let mut fault = ptr::null_mut();
+        // SAFETY: the buffer's length is told, and both pointers are to be written.
+        let outcome = unsafe {
+            (self.library.recv)(
+                self.raw.as_ptr(),
+                buffer.as_mut_ptr().cast(),
+                buffer.len(),
+                0,
+                &mut len,
+                &mut fault,
+            )
+        };
+        // SAFETY: it is this call's.
+        let said = (!fault.is_null()).then(|| unsafe { self.library.said(fault) });
+        let wait = |option| Heard::Nothing(self.time(option).unwrap_or(LONGEST).min(LONGEST));
+        Ok(match outcome {
+            status::NORMAL => Heard::Message(len.min(buffer.len())),
+            status::RESET => Heard::Lost,
+            status::TIMER_PENDING => wait(option::TIME_REMAIN),
+            status::RATE_LIMITED => wait(option::RATE_REMAIN),
+            status::ERROR => return Err(io::Error::other(said.unwrap_or_default())),
+            _ => Heard::Nothing(LONGEST),
+        })
+    }
+
+    /// Waits until there is something to do, at most so long. Whether there is.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(in crate::net) fn wait(&self, time: Duration) -> io::Result<bool> {
+        let mut fds: Vec<PollFd<'_>> = (self.readable.iter())
+            // SAFETY: the library closes them with the socket, which outlives this.
+            .map(|fd| unsafe { BorrowedFd::borrow_raw(*fd) })
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+            .collect();
+        let time = Timespec {
+            tv_sec: time.as_secs() as i64,
+            tv_nsec: time.subsec_nanos().into(),
+        };
+        match poll(&mut fds, Some(&time)) {
+            Ok(ready) => Ok(ready > 0),
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn set<T>(&self, option: c_int, value: &T) -> Result<(), NetError> {
+        // SAFETY: the value lives longer than the call, and its size is told.
+        let is_set = unsafe {
+            (self.library.setsockopt)(
+                self.raw.as_ptr(),
+                IPPROTO_PGM,
+                option,
+                ptr::from_ref(value).cast::<c_void>(),
+                size_of::<T>() as u32,
+            )
+        };
+        match is_set {
+            true => Ok(()),
+            false => {
+                let error = io::Error::last_os_error().to_string();
+                Err(refused(&format!("option {option:#x}"))(error))
+            }
+        }
+    }
+
+    fn descriptor(&self, option: c_int) -> Option<RawFd> {
+        let mut fd: RawFd = -1;
+        // SAFETY: the option is an integer.
+        unsafe { self.get(option, &mut fd) }.then_some(fd)
+    }
+
+    fn time(&self, option: c_int) -> Option<Duration> {
+        let mut time = libc::timeval {
+            tv_sec: 0,
+            tv_usec: 0,
+        };
+        // SAFETY: the option is a time.
+        let is_there = unsafe { self.get(option, &mut time) };
+        let seconds = Duration::from_secs(u64::try_from(time.tv_sec).ok()?);
+        let rest = Duration::from_micros(u64::try_from(time.tv_usec).ok()?);
+        is_there.then_some(seconds + rest)
+    }
+
+    /// Writes what an option is. Whether it has that option.
+    ///
+    /// # Safety
+    /// `T` must be what the option is.
+    unsafe fn get<T>(&self, option: c_int, value: &mut T) -> bool {
+        let mut size = size_of::<T>() as u32;
+        // SAFETY: no more than the size that is told is written.
+        unsafe {
+            (self.library.getsockopt)(
+                self.raw.as_ptr(),
+                IPPROTO_PGM,
+                option,
+                ptr::from_mut(value).cast(),
+                &mut size,
+            )
+        }
+    }
+}
+
+impl Drop for OpenPgmSocket {
+    fn drop(&mut self) {
+        // SAFETY: nobody has it any more.
+        unsafe { (self.library.close)(self.raw.as_ptr(), false) };
+    }
+}
+
+fn refused(what: &str) -> impl FnOnce(String) -> NetError {
+    let doing = format!("OpenPGM refuses {what}");
+    move |why| NetError::while_doing(doing)(io::Error::other(why))
+}

@@ -1,0 +1,135 @@
+//! OpenPGM: a call a message, and repairs of what is lost meanwhile.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::on_the_way::OnTheWay;
+use super::{BURST, Receive, Send, Taken, WAIT};
+use crate::net::openpgm::{Does, Heard, Message, OpenPgmSocket, at};
+use crate::net::{Buffers, Family, NetError, Side, Testbed};
+
+/// An end of a session.
+pub(super) struct End {
+    socket: OpenPgmSocket,
+    on_the_way: Arc<OnTheWay>,
+}
+
+/// The two ends of a session, and their buffers.
+pub(super) fn ends(
+    testbed: &Testbed,
+    group: SocketAddr,
+    buffer_bytes: Option<usize>,
+) -> Result<[(End, Buffers); 2], NetError> {
+    let on_the_way = Arc::new(OnTheWay::default());
+    let open = |side, does| {
+        let interface = testbed.interface(side, Family::of(group))?;
+        let (socket, buffers) = testbed.on(side, || {
+            OpenPgmSocket::open(&interface, at(group)?, does, buffer_bytes)
+        })??;
+        let on_the_way = Arc::clone(&on_the_way);
+        Ok::<_, NetError>((End { socket, on_the_way }, buffers))
+    };
+    Ok([
+        open(Side::Near, Does::Send)?,
+        open(Side::Far, Does::Receive)?,
+    ])
+}
+
+struct Sender {
+    end: End,
+    message: Box<Message>,
+    size: usize,
+    buffer: Vec<u8>,
+}
+
+struct Receiver {
+    end: End,
+    size: usize,
+    buffer: Vec<u8>,
+}
+
+pub(super) fn sender(end: End, size: usize) -> Box<dyn Send> {
+    Box::new(Sender {
+        end,
+        message: Message::new(),
+        size,
+        buffer: vec![0; usize::from(u16::MAX)],
+    })
+}
+
+pub(super) fn receiver(end: End, size: usize) -> Box<dyn Receive> {
+    Box::new(Receiver {
+        end,
+        size,
+        buffer: vec![0; usize::from(u16::MAX)],
+    })
+}
+
+impl Sender {
+    /// Serves what was asked for meanwhile: each call serves one request, and who only sends is told of
+    /// no more. It waits for the first so long.
+    fn serve(&mut self, mut time: Duration) -> io::Result<()> {
+        self.end.socket.recv(&mut self.buffer)?;
+        for _ in 0..BURST {
+            if !self.end.socket.wait(time)? {
+                break;
+            }
+            self.end.socket.recv(&mut self.buffer)?;
+            time = Duration::ZERO;
+        }
+        Ok(())
+    }
+}
+
+impl Send for Sender {
+    fn burst(&mut self) -> io::Result<u64> {
+        let mut sent = 0;
+        while sent < BURST
+            && self.end.on_the_way.has_room(self.size)
+            && self.end.socket.send(&self.message, self.size)?
+        {
+            self.end.on_the_way.sent(self.size as u64);
+            sent += 1;
+        }
+        self.serve(match sent {
+            0 => Duration::from_micros(100),
+            _ => Duration::ZERO,
+        })?;
+        Ok(sent as u64)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        let started = Instant::now();
+        while self.end.on_the_way.bytes() > 0 && started.elapsed() < 10 * WAIT {
+            self.serve(Duration::from_millis(1))?;
+        }
+        Ok(())
+    }
+}
+
+impl Receive for Receiver {
+    fn take(&mut self) -> io::Result<Taken> {
+        let mut taken = Taken::default();
+        let started = Instant::now();
+        while taken.packets < BURST as u64 {
+            match self.end.socket.recv(&mut self.buffer)? {
+                Heard::Message(len) => taken.add(len, self.size),
+                Heard::Lost => {}
+                Heard::Nothing(wait) => {
+                    let rest = WAIT.saturating_sub(started.elapsed());
+                    if taken.packets > 0 || rest.is_zero() {
+                        break;
+                    }
+                    self.end.socket.wait(wait.min(rest))?;
+                }
+            }
+        }
+        match taken.packets {
+            0 => self.end.on_the_way.give_up(),
+            _ => self.end.on_the_way.received(taken.bytes),
+        }
+        Ok(taken)
+    }
+}

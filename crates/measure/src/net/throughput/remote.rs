@@ -1,0 +1,117 @@
+//! The end that sends to another machine, where a counter runs.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use super::control::{Answer, Control, Request, SentAll, VERSION, Version, read};
+use super::ends::UdpEnd;
+use super::{LEFT_OVER, Method, Throughput, check, send};
+use crate::net::{Around, NetError};
+
+/// A run to another machine.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Remote {
+    /// Where the counter listens.
+    pub(super) to: SocketAddr,
+    /// The size of a packet, in bytes of payload.
+    pub(super) size: usize,
+    /// For how long packets are sent.
+    pub(super) time: Duration,
+    /// Bytes of buffers to ask for, at both ends.
+    pub(super) buffer_bytes: Option<usize>,
+    /// How long the counter may be silent.
+    pub(super) patience: Duration,
+}
+
+impl Remote {
+    /// Sends as fast as it goes, and has the other end say what came. The time it took is from the first
+    /// packet that came to the last, by the other end's clock.
+    ///
+    /// # Errors
+    /// When nobody counts there, it refuses or falls silent, or this system lacks the method or refuses to
+    /// send.
+    pub(super) fn measure(
+        self,
+        method: Method,
+        around: Around<'_>,
+    ) -> Result<Throughput, NetError> {
+        check(self.size)?;
+        let here = || NetError::while_doing("opening a socket");
+        let stream = TcpStream::connect_timeout(&self.to, self.patience);
+        let stream = stream.map_err(|error| NetError::NobodyCounts {
+            to: self.to,
+            said: error.to_string(),
+        })?;
+        let mut own = stream.local_addr().map_err(here())?;
+        own.set_port(0);
+        let end = UdpEnd::open(own, method.socket(), self.buffer_bytes)?;
+        let (port, sender_buffers) = (end.at.port(), end.buffers);
+        let sender = end.sender(method, self.to, self.size)?;
+        let mut control = Control::new(stream).map_err(here())?;
+        let request = Request {
+            version: Version {
+                laglab_throughput: VERSION,
+            },
+            method: method.name.to_owned(),
+            size: self.size,
+            time_ms: u64::try_from(self.time.as_millis()).unwrap_or(u64::MAX),
+            buffer_bytes: self.buffer_bytes,
+            port,
+        };
+        control.say(&request).map_err(self.silence())?;
+        let receiver_buffers = match self.answer(&mut control, self.patience)? {
+            Answer::Ready { buffers } => buffers,
+            _ => return Err(self.silence()(out_of_turn())),
+        };
+        let sending = || send(&mut *sender()?, self.time, around.clock, around.stop);
+        let sent = (around.scheduling)
+            .run(|_| sending())
+            .and_then(|(sent, _)| sent)
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::ConnectionRefused => self.silence()(error),
+                _ => method.failed("sending")(error),
+            })?;
+        let sent_all = SentAll { sent: sent.packets };
+        control.say(&sent_all).map_err(self.silence())?;
+        let patience = self.patience + 2 * LEFT_OVER;
+        match self.answer(&mut control, patience)? {
+            Answer::Counted {
+                packets,
+                bytes,
+                took_ns,
+            } => Ok(Throughput {
+                size: self.size,
+                sent: sent.packets,
+                received: packets,
+                bytes,
+                took_ns,
+                sender_buffers,
+                receiver_buffers,
+            }),
+            _ => Err(self.silence()(out_of_turn())),
+        }
+    }
+
+    /// What the counter says next, unless it refuses. It is waited for even if all shall stop: not for
+    /// long, and what was sent until then is worth its count.
+    fn answer(self, control: &mut Control, patience: Duration) -> Result<Answer, NetError> {
+        let said = control.hear(patience, &|| false);
+        let said = said.and_then(|line| read(&line));
+        match said.map_err(self.silence())? {
+            Answer::Refused(why) => Err(NetError::RefusesToCount { to: self.to, why }),
+            answer => Ok(answer),
+        }
+    }
+
+    fn silence(self) -> impl FnOnce(io::Error) -> NetError {
+        move |error| NetError::StoppedCounting {
+            to: self.to,
+            said: error.to_string(),
+        }
+    }
+}
+
+fn out_of_turn() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "it answered out of turn")
+}

@@ -1,0 +1,55 @@
+//! A call a packet that says where to: sockets that are not connected, as most servers' are.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+
+use super::{BURST, Receive, Send, Taken, if_ready};
+
+struct Unconnected {
+    socket: UdpSocket,
+    peer: SocketAddr,
+    size: usize,
+    buffer: Vec<u8>,
+}
+
+pub(super) fn sender(socket: UdpSocket, peer: SocketAddr, size: usize) -> Box<dyn Send> {
+    Box::new(Unconnected {
+        socket,
+        peer,
+        size,
+        buffer: vec![0; size],
+    })
+}
+
+pub(super) fn receiver(socket: UdpSocket, peer: SocketAddr, size: usize) -> Box<dyn Receive> {
+    Box::new(Unconnected {
+        socket,
+        peer,
+        size,
+        buffer: vec![0; usize::from(u16::MAX)],
+    })
+}
+
+impl Send for Unconnected {
+    fn burst(&mut self) -> io::Result<u64> {
+        for sent in 0..BURST {
+            if if_ready(self.socket.send_to(&self.buffer, self.peer))?.is_none() {
+                return Ok(sent as u64);
+            }
+        }
+        Ok(BURST as u64)
+    }
+}
+
+impl Receive for Unconnected {
+    fn take(&mut self) -> io::Result<Taken> {
+        let mut taken = Taken::default();
+        // Others' packets come here, too, and are none of ours.
+        if let Some((bytes, from)) = if_ready(self.socket.recv_from(&mut self.buffer))?
+            && from == self.peer
+        {
+            taken.add(bytes, self.size);
+        }
+        Ok(taken)
+    }
+}
