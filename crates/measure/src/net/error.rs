@@ -4,6 +4,8 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use super::Pace;
+
 /// Why the network could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum NetError {
@@ -119,8 +121,16 @@ pub enum NetError {
         /// The most.
         most: u64,
     },
+    /// Not one packet is due.
+    #[error("nothing is due in {} s at {pace}: a longer --for, or another --rate", .time.as_secs_f64())]
+    NothingDue {
+        /// How long a run is.
+        time: Duration,
+        /// At which pace.
+        pace: Pace,
+    },
     /// Nobody answered the source's introduction.
-    #[error("no reflector answers at {to} after {} s{}: start `laglab measure net --role reflector` there, and look for a firewall", .waited.as_secs_f64(), .said.as_ref().map_or(String::new(), |said| format!(" ({said})")))]
+    #[error("no reflector answers at {to} after {} s{}: start `laglab measure net --role reflector` there, with the same --port, --transport, --group and --ipv6, and look for a firewall", .waited.as_secs_f64(), .said.as_ref().map_or(String::new(), |said| format!(" ({said})")))]
     NoAnswer {
         /// Where it was looked for.
         to: String,

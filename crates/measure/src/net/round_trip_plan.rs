@@ -273,10 +273,17 @@ impl RoundTripPlan {
                 }
                 if is_silent {
                     has_failed.store(true, Ordering::Relaxed);
+                    let why = match &exchange.trips.refused {
+                        Some(said) => format!(
+                            "nothing could be sent any more in run {run} of {method} ({said}): look at the \
+                             interface and the route here"
+                        ),
+                        None => format!(
+                            "the reflector fell silent in run {run} of {method}: look whether it still runs"
+                        ),
+                    };
                     report.failed = Some(format!(
-                        "the reflector fell silent in run {run} of {method}: look whether it still \
-                         runs; what was measured until then is kept, and what was under way counts \
-                         as lost"
+                        "{why}; what was measured until then is kept, and what was under way counts as lost"
                     ));
                 }
                 Ok(median.map(|ns| ns as f64))
@@ -414,7 +421,12 @@ impl RoundTripPlan {
         let (testbed, family, group) = match &self.route {
             Route::There(place) => {
                 let (source, sockets) = carrier.open(Side::Near, place, &setting.udp)?;
-                let trips = measure(source, &place.to_string(), &traffic, around)?;
+                let trips = measure(
+                    source,
+                    &format!("{place} by {}", carrier.name()),
+                    &traffic,
+                    around,
+                )?;
                 return Ok(Exchange {
                     trips,
                     sockets,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Fates, Repairs, RoundTripReport, Tally};
-use crate::{Verdict, short_time};
+use crate::{Group, SampleOutcome, Verdict, short_time};
 
 impl RoundTripReport {
     /// For each method and setting what became of its packets, and what the peer measured beside.
@@ -15,7 +15,7 @@ impl RoundTripReport {
                     fates.method == group.first.method && fates.setting == group.first.setting
                 })
                 .collect();
-            sentences.push(fates(&of));
+            sentences.push(fates(&of, rate(&group)));
         }
         let mut methods: Vec<&str> = self.peer.iter().map(|run| run.beside.as_str()).collect();
         methods.sort_unstable();
@@ -63,18 +63,36 @@ impl RoundTripReport {
     }
 }
 
-fn fates(of: &[&Fates]) -> String {
+/// How many packets a second were sent, all runs together; none of too few.
+fn rate(group: &Group<'_>) -> Option<f64> {
+    let (mut packets, mut ns) = (0, 0);
+    for run in &group.runs {
+        let mut sent = run
+            .samples
+            .iter()
+            .filter(|of| of.outcome != SampleOutcome::Failed);
+        let (Some(first), Some(last)) = (sent.next(), sent.next_back()) else {
+            continue;
+        };
+        packets += sent.count() + 1;
+        ns += last.start_ns - first.start_ns;
+    }
+    (ns > 0).then(|| packets as f64 * 1e9 / ns as f64)
+}
+
+fn fates(of: &[&Fates], rate: Option<f64>) -> String {
     let Some(first) = of.first() else {
         return String::new();
     };
     let sum = |count: fn(&Tally) -> u64| of.iter().map(|fates| count(&fates.tally)).sum::<u64>();
     // How many did not come back is in every table of results.
     let mut sentence = format!(
-        "{}, {}: {} packets sent, {} refused by the system, {} doubled, {} out of order, {} of \
+        "{}, {}: {} packets sent{}, {} refused by the system, {} doubled, {} out of order, {} of \
          strangers; receive buffer {}",
         first.method,
         first.setting,
         sum(|tally| tally.sent),
+        rate.map_or(String::new(), |rate| format!(" ({rate:.0} a second)")),
         sum(|tally| tally.not_sent),
         sum(|tally| tally.duplicates),
         sum(|tally| tally.reordered),
@@ -86,7 +104,9 @@ fn fates(of: &[&Fates]) -> String {
         *marks.entry(*dscp).or_default() += count;
     }
     for (dscp, count) in marks {
-        sentence.push_str(&format!("; {count} reached the reflector with DSCP {dscp}"));
+        sentence.push_str(&format!(
+            "; {count} of those back reached the reflector with DSCP {dscp}"
+        ));
     }
     let repairs = || of.iter().filter_map(|fates| fates.repairs);
     if repairs().next().is_some() {

@@ -82,6 +82,11 @@ pub(super) struct Destination {
 }
 
 impl Delivery {
+    /// Whether results are to go to a file.
+    pub(super) fn is_asked(&self) -> bool {
+        self.output.is_some()
+    }
+
     /// Makes the file that is asked for.
     pub(super) fn prepare(&self) -> Result<Destination, Failure> {
         let file = match &self.output {

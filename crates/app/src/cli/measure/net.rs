@@ -119,7 +119,7 @@ pub(super) struct Args {
     #[arg(long, conflicts_with_all = ["group", "rate", "vs", "dscp", "busy_poll", "spin", "output"])]
     throughput: bool,
     /// Only these ways (comma-separated) [default: all that are here]
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = method, requires = "throughput")]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = method)]
     method: Vec<Method>,
     #[command(flatten)]
     delivery: Delivery,
@@ -177,13 +177,7 @@ const WARM_UP: Duration = Duration::from_millis(100);
 const LARGE_BUFFER: u32 = 32 << 20;
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    if args.interface.is_some() && group(args).is_none() {
-        let what = "--interface is for a group, and there is none: name it with --group";
-        return Err(Failure::Input(what.to_owned()));
-    }
-    if args.throughput && args.role.is_some() && group(args).is_some() {
-        let what = "between two machines it is UDP's throughput that is measured: for others leave out \
-                    --role, so that both ends are here";
+    if let Some(what) = contradiction(args) {
         return Err(Failure::Input(what.to_owned()));
     }
     match (args.role, args.throughput) {
@@ -192,6 +186,50 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         (_, true) => throughput(args, json),
         _ => round_trips(args, json),
     }
+}
+
+/// What was asked for and cannot be had together, if anything: nothing is left out silently.
+fn contradiction(args: &Args) -> Option<&'static str> {
+    let reflects = args.role == Some(Role::Reflector);
+    let of_a_source = args.to.is_some()
+        || !args.rate.is_empty()
+        || args.vs.is_some()
+        || !args.method.is_empty()
+        || args.delivery.is_asked();
+    let rules = [
+        (
+            args.interface.is_some() && group(args).is_none(),
+            "--interface is for a group, and there is none: name it with --group",
+        ),
+        (
+            args.interface.is_some() && args.role.is_none(),
+            "--interface is for an end whose other is elsewhere (--role): where both are here, the test bed \
+             has its own",
+        ),
+        (
+            args.throughput && args.role.is_some() && group(args).is_some(),
+            "between two machines it is UDP's throughput that is measured: for others leave out --role, so \
+             that both ends are here",
+        ),
+        (
+            !args.method.is_empty() && !args.throughput,
+            "--method is for --throughput",
+        ),
+        (
+            args.bind.is_some() && !reflects,
+            "--bind is where a reflector listens: --role reflector",
+        ),
+        (
+            reflects && of_a_source,
+            "a reflector has no --to, --rate, --vs, --method and --output: those are for its source",
+        ),
+        (
+            reflects && args.port == 0,
+            "a reflector's port must be known to its source: name one with --port",
+        ),
+    ];
+    let broken = rules.into_iter().find(|(is_broken, _)| *is_broken);
+    broken.map(|(_, what)| what)
 }
 
 fn has_stopped() -> bool {

@@ -65,7 +65,12 @@ impl Traffic {
                 largest: LARGEST,
             });
         }
-        let Some(interval_ns) = self.pace.interval_ns() else {
+        let interval_ns = self.pace.interval_ns();
+        if nanoseconds(self.time) < interval_ns.unwrap_or(1) {
+            let (time, pace) = (self.time, self.pace);
+            return Err(NetError::NothingDue { time, pace });
+        }
+        let Some(interval_ns) = interval_ns else {
             return Ok(MOST_PACKETS);
         };
         let ns = (self.warm_up + self.time).as_nanos();
@@ -112,6 +117,8 @@ pub struct RoundTrips {
     pub grants: Vec<Grant>,
     /// What was sent again, of a transport that does that.
     pub repairs: Option<Repairs>,
+    /// Why the system refused the last packet, if it did.
+    pub refused: Option<String>,
     /// Why the run ended. What was measured until then is here in any case.
     pub ended: Ended,
 }
@@ -162,6 +169,8 @@ pub fn measure(
 /// What was sent and heard.
 struct Books {
     trips: Vec<Trip>,
+    /// Why the system refused the last packet, if it did.
+    refused: Option<io::Error>,
     heard: Heard,
     ended: Ended,
 }
@@ -170,9 +179,24 @@ impl Books {
     fn new(packets: u64, ended: Ended) -> Books {
         Books {
             trips: Vec::with_capacity(packets as usize),
+            refused: None,
             heard: Heard::default(),
             ended,
         }
+    }
+
+    /// Enters a packet that was sent at a moment, or refused.
+    fn sent(&mut self, intended_ns: i64, sent_ns: Result<i64, io::Error>) {
+        let (sent_ns, refused) = match sent_ns {
+            Ok(sent_ns) => (Some(sent_ns), None),
+            Err(error) => (None, Some(error)),
+        };
+        self.refused = refused;
+        self.trips.push(Trip {
+            intended_ns,
+            sent_ns,
+            back_ns: None,
+        });
     }
 
     /// Leaves out the warm-up and says what became of the rest.
@@ -199,6 +223,7 @@ impl Books {
             interval_ns: None,
             grants: Vec::new(),
             repairs: None,
+            refused: self.refused.map(|error| error.to_string()),
             ended: self.ended,
         }
     }
@@ -340,11 +365,7 @@ fn paced(
                 thread::sleep(Duration::from_nanos(early_ns as u64));
             }
             match send_probe(transport, &mut packet, sequence, clock) {
-                Ok(sent_ns) => books.trips.push(Trip {
-                    intended_ns: slot.intended_ns,
-                    sent_ns,
-                    back_ns: None,
-                }),
+                Ok(sent_ns) => books.sent(slot.intended_ns, sent_ns),
                 Err(error) => {
                     failed = Some(NetError::while_doing("sending")(error));
                     break;
@@ -443,11 +464,7 @@ fn ping_pong(
         }
         let sent_ns = send_probe(transport, &mut packet, sequence, clock)
             .map_err(NetError::while_doing("sending"))?;
-        books.trips.push(Trip {
-            intended_ns,
-            sent_ns,
-            back_ns: None,
-        });
+        books.sent(intended_ns, sent_ns);
         let give_up_ns = intended_ns + nanoseconds(PING_PONG_WAIT);
         loop {
             let received = match transport.receive(&mut buffer) {
@@ -472,18 +489,19 @@ fn ping_pong(
     Ok(books)
 }
 
-/// Sends one probe and says when; none if the system had no room for it.
+/// Sends one probe and says when; or why not, if the system had no room for it or knew no way, which may
+/// pass.
 fn send_probe(
     transport: &mut dyn Transport,
     packet: &mut [u8],
     sequence: u64,
     clock: &Clock,
-) -> io::Result<Option<i64>> {
+) -> io::Result<io::Result<i64>> {
     Header::number(packet, sequence);
     let sent_ns = clock.now_ns();
     match transport.send(packet, None) {
-        Ok(()) => Ok(Some(sent_ns)),
-        Err(error) if is_about_another_packet(&error) || is_full(&error) => Ok(None),
+        Ok(()) => Ok(Ok(sent_ns)),
+        Err(error) if is_about_another_packet(&error) || is_full(&error) => Ok(Err(error)),
         Err(error) => Err(error),
     }
 }
