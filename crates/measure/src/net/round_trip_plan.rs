@@ -413,7 +413,8 @@ impl RoundTripPlan {
         let traffic = self.traffic(pace);
         let (testbed, family, group) = match &self.route {
             Route::There(place) => {
-                let (source, sockets) = carrier.open(Side::Near, place, &setting.udp)?;
+                let (source, sockets) =
+                    carrier.open(Side::Near, place, &setting.udp, &setting.scheduling)?;
                 let trips = measure(source, &place.to_string(), &traffic, around)?;
                 return Ok(Exchange {
                     trips,
@@ -427,7 +428,7 @@ impl RoundTripPlan {
                 group,
             } => (testbed, *family, *group),
         };
-        let open = |side, place| carrier.open(side, &place, &setting.udp);
+        let open = |side, place| carrier.open(side, &place, &setting.udp, &setting.scheduling);
         let (near, mut reflector) = match group {
             Some(group) => {
                 let place = |side| {
