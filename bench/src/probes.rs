@@ -90,8 +90,7 @@ fn round_trips(report: &mut String, laglab: &Path) -> Outcome<()> {
         p99 no higher than OpenPGM's, and our medians within 5 % of sockperf's, are asked for; a ratio with its \
         bounds of 95 % confidence.\n\n";
     by_rate(report, laglab, "--peers")?;
-    *report += "\nThe same with our threads under SCHED_FIFO, where that is allowed (ZeroMQ has one of its \
-        own, which stays as it is).\n\n";
+    *report += "\nThe same with our threads under SCHED_FIFO, where that is allowed.\n\n";
     by_rate(report, laglab, "--realtime=fifo:50")
 }
 

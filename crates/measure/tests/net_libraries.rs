@@ -12,7 +12,7 @@ use measure::net::{
     Carrier, Family, NetError, NetSetting, Pace, Place, RoundTripPlan, Route, Side, Testbed,
     UdpOptions,
 };
-use measure::{Clock, Plan};
+use measure::{Clock, Plan, Scheduling};
 
 fn left_out(why: impl std::fmt::Display) {
     use std::io::Write;
@@ -97,7 +97,9 @@ fn every_length_comes_as_it_was_sent() {
                 group: group(Family::V4),
                 interface: Some(interface),
             };
-            testbed.on(side, || carrier.open(side, &place, &UdpOptions::default()))?
+            testbed.on(side, || {
+                carrier.open(side, &place, &UdpOptions::default(), &Scheduling::default())
+            })?
         };
         let (mut near, mut far) = match (open(Side::Near), open(Side::Far)) {
             (Ok((near, _)), Ok((far, _))) => (near, far),

@@ -3,6 +3,7 @@
 #[cfg(target_os = "linux")]
 use super::{Epgm, OpenPgm, epgm, openpgm};
 use super::{NetError, Pgm, Place, Side, Testbed, Transport, Udp, UdpGrants, UdpOptions};
+use crate::Scheduling;
 
 /// What carries packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,19 +38,21 @@ impl Carrier {
         self != Carrier::Udp
     }
 
-    /// Opens an end: the source's is the near one.
+    /// Opens an end: the source's is the near one. ZeroMQ's threads have the real-time priority that is
+    /// asked for, if it is granted.
     ///
     /// # Errors
     /// As [`Udp::open`], [`Pgm::open`] and those of the libraries.
     #[cfg_attr(
         not(target_os = "linux"),
-        expect(unused_variables, reason = "only ZeroMQ cares which side it is")
+        expect(unused_variables, reason = "only ZeroMQ cares for them")
     )]
     pub fn open(
         self,
         side: Side,
         place: &Place,
         options: &UdpOptions,
+        scheduling: &Scheduling,
     ) -> Result<(Box<dyn Transport>, UdpGrants), NetError> {
         fn any<T: Transport + 'static>(
             (end, grants): (T, UdpGrants),
@@ -62,7 +65,7 @@ impl Carrier {
             #[cfg(target_os = "linux")]
             Carrier::OpenPgm => OpenPgm::open(place, options).map(any),
             #[cfg(target_os = "linux")]
-            Carrier::Epgm => Epgm::open(side, place, options).map(any),
+            Carrier::Epgm => Epgm::open(side, place, options, scheduling).map(any),
         }
     }
 

@@ -420,6 +420,7 @@ impl RoundTripPlan {
         let traffic = self.traffic(pace);
         let (testbed, family, group) = match &self.route {
             Route::There(place) => {
+<<<<<<< HEAD
                 let (source, sockets) = carrier.open(Side::Near, place, &setting.udp)?;
                 let trips = measure(
                     source,
@@ -427,6 +428,11 @@ impl RoundTripPlan {
                     &traffic,
                     around,
                 )?;
+=======
+                let (source, sockets) =
+                    carrier.open(Side::Near, place, &setting.udp, &setting.scheduling)?;
+                let trips = measure(source, &place.to_string(), &traffic, around)?;
+>>>>>>> peers
                 return Ok(Exchange {
                     trips,
                     sockets,
@@ -439,7 +445,7 @@ impl RoundTripPlan {
                 group,
             } => (testbed, *family, *group),
         };
-        let open = |side, place| carrier.open(side, &place, &setting.udp);
+        let open = |side, place| carrier.open(side, &place, &setting.udp, &setting.scheduling);
         let (near, mut reflector) = match group {
             Some(group) => {
                 let place = |side| {

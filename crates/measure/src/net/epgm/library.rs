@@ -20,10 +20,12 @@ pub(super) const SUB: c_int = 2;
 /// That a call shall not wait.
 pub(super) const DONTWAIT: c_int = 1;
 
-/// Options of a socket; all are integers but `SUBSCRIBE`, which is bytes.
+/// Options of a context are the first two, the others a socket's; all are integers but `SUBSCRIBE`, which is bytes.
 pub(super) mod option {
     use std::ffi::c_int;
 
+    pub(crate) const THREAD_PRIORITY: c_int = 3;
+    pub(crate) const THREAD_SCHED_POLICY: c_int = 4;
     pub(crate) const SUBSCRIBE: c_int = 6;
     pub(crate) const RATE: c_int = 8;
     pub(crate) const RECOVERY_IVL: c_int = 9;
@@ -43,6 +45,7 @@ pub(super) struct ZeroMq {
     /// `major.minor.patch`.
     pub(super) version: String,
     pub(super) ctx_new: unsafe extern "C" fn() -> *mut c_void,
+    pub(super) ctx_set: unsafe extern "C" fn(*mut c_void, c_int, c_int) -> c_int,
     pub(super) ctx_term: unsafe extern "C" fn(*mut c_void) -> c_int,
     pub(super) socket: unsafe extern "C" fn(*mut c_void, c_int) -> *mut c_void,
     pub(super) setsockopt: unsafe extern "C" fn(*mut c_void, c_int, *const c_void, usize) -> c_int,
@@ -82,6 +85,7 @@ impl ZeroMq {
             Ok(ZeroMq {
                 version: numbers.map(|number| number.to_string()).join("."),
                 ctx_new: library.find("zmq_ctx_new")?,
+                ctx_set: library.find("zmq_ctx_set")?,
                 ctx_term: library.find("zmq_ctx_term")?,
                 socket: library.find("zmq_socket")?,
                 setsockopt: library.find("zmq_setsockopt")?,

@@ -16,11 +16,13 @@ use std::sync::{Arc, Mutex};
 use library::{PUB, SUB, ZeroMq, option};
 use socket::{Context, Socket};
 
+use super::openpgm::silence;
 use super::pgm::{BUFFER, lock};
 use super::udp::{WAIT, later};
 use super::{
     Buffers, Interface, NetError, Place, Received, Side, Transport, Udp, UdpGrants, UdpOptions,
 };
+use crate::{Grant, Policy, Scheduling};
 
 /// In kilobits a second: far above what goes through, since the library's own is 100.
 const RATE: i32 = 4_000_000;
@@ -47,7 +49,8 @@ impl Epgm {
     /// Opens an end, and says what was granted of what was asked.
     ///
     /// The source publishes at the fourth port after the one that is named, the reflector at the fifth:
-    /// of two sockets that share a port the system gives requests for repair to either.
+    /// of two sockets that share a port the system gives requests for repair to either. The library's threads
+    /// have the real-time priority that is asked for, if it is granted.
     ///
     /// # Errors
     /// When the library is not installed or lacks `epgm`, the place is no group, or there is no such
@@ -56,8 +59,10 @@ impl Epgm {
         side: Side,
         place: &Place,
         options: &UdpOptions,
+        scheduling: &Scheduling,
     ) -> Result<(Epgm, UdpGrants), NetError> {
         let library = ZeroMq::get()?;
+        silence();
         let (group, interface) = place.group()?;
         let own = interface.address(group.ip())?;
         let there = [later(group, 4)?, later(group, 5)?];
@@ -75,8 +80,13 @@ impl Epgm {
         }
         let buffer_bytes = options.buffer_bytes.unwrap_or(BUFFER);
         let buffer = i32::try_from(buffer_bytes).unwrap_or(i32::MAX);
+        let real_time = granted(scheduling);
         let make = || {
             let context = Context::new(library)?;
+            if let Some((policy, priority)) = real_time {
+                context.set(option::THREAD_SCHED_POLICY, policy)?;
+                context.set(option::THREAD_PRIORITY, priority)?;
+            }
             let publisher = Socket::new(&context, PUB)?;
             let subscriber = Socket::new(&context, SUB)?;
             for socket in [&publisher, &subscriber] {
@@ -113,6 +123,22 @@ impl Epgm {
         };
         Ok((end, grants))
     }
+}
+
+/// The real-time policy and priority that are asked for, if they are granted: the library ends a program
+/// whose threads it may not give them to.
+fn granted(scheduling: &Scheduling) -> Option<(i32, i32)> {
+    let real_time = match scheduling.policy {
+        Policy::Fifo(priority) => (libc::SCHED_FIFO, priority.into()),
+        Policy::RoundRobin(priority) => (libc::SCHED_RR, priority.into()),
+        _ => return None,
+    };
+    let asked = Scheduling {
+        policy: scheduling.policy,
+        ..Scheduling::default()
+    };
+    let ((), grants) = asked.run(|_| ()).ok()?;
+    grants.iter().all(Grant::is_granted).then_some(real_time)
 }
 
 /// Whether it can be measured here. Gives the library's version.

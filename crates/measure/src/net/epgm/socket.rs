@@ -32,6 +32,15 @@ impl Context {
         let raw = raw.ok_or_else(|| library.last_error())?;
         Ok(Arc::new(Context { raw, library }))
     }
+
+    /// Takes effect if there is no socket yet.
+    pub(super) fn set(&self, option: c_int, value: c_int) -> io::Result<()> {
+        // SAFETY: the context is there.
+        match unsafe { (self.library.ctx_set)(self.raw.as_ptr(), option, value) } {
+            0 => Ok(()),
+            _ => Err(self.library.last_error()),
+        }
+    }
 }
 
 impl Drop for Context {

@@ -11,7 +11,6 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 pub(super) use socket::{Does, Heard, OpenPgmSocket};
 
@@ -24,10 +23,6 @@ use super::{NetError, Place, Received, Transport, UdpGrants, UdpOptions};
 /// The largest message: what surely fits one packet. Its 5.3 ends the program of who sends a larger
 /// one.
 pub(super) const LARGEST: usize = 1_400;
-
-/// Time for which it is not worth sleeping: its timers are in microseconds, and end at once when they
-/// are due.
-const LEAST: Duration = Duration::from_micros(50);
 
 /// Room for a message, aligned as the library's own buffers are: it faults on others.
 #[repr(C, align(64))]
@@ -76,6 +71,12 @@ impl OpenPgm {
     }
 }
 
+/// Keeps the library from talking to the standard output, whoever uses it.
+pub(super) fn silence() {
+    // It is silenced when it is loaded; where it is not there, nobody talks.
+    let _ = OpenPgmLibrary::get();
+}
+
 /// Whether messages of so many bytes can be sent here. Gives the library's version.
 ///
 /// # Errors
@@ -122,7 +123,7 @@ impl Transport for OpenPgm {
                     }));
                 }
                 Heard::Lost => continue,
-                Heard::Nothing(wait) => wait.clamp(LEAST, WAIT),
+                Heard::Nothing(wait) => wait,
             };
             if rest.is_zero() {
                 return Ok(None);

@@ -48,7 +48,11 @@ const WINDOW: c_int = 16_384;
 /// The port that tells sessions apart, at both ends: as ours.
 const DESTINATION_PORT: u16 = 7500;
 
-/// The longest that nothing needs to be done.
+/// The shortest time for which it says that nothing needs to be done: its own may be none at all, again and
+/// again.
+const SHORTEST: Duration = Duration::from_micros(50);
+
+/// The longest.
 const LONGEST: Duration = Duration::from_millis(100);
 
 /// A socket of OpenPGM.
@@ -285,7 +289,10 @@ impl OpenPgmSocket {
         };
         // SAFETY: it is this call's.
         let said = (!fault.is_null()).then(|| unsafe { self.library.said(fault) });
-        let wait = |option| Heard::Nothing(self.time(option).unwrap_or(LONGEST).min(LONGEST));
+        let wait = |option| {
+            let time = self.time(option).unwrap_or(LONGEST);
+            Heard::Nothing(time.clamp(SHORTEST, LONGEST))
+        };
         Ok(match outcome {
             status::NORMAL => Heard::Message(len.min(buffer.len())),
             status::RESET => Heard::Lost,

@@ -9,6 +9,7 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 #[cfg(target_os = "linux")]
 use super::openpgm;
 use super::{Method, Receive, Send, WAIT, Way, group, reliable, sendto};
+use crate::Scheduling;
 use crate::net::buffers::grant;
 use crate::net::{Buffers, Family, NetError, Side, Testbed};
 
@@ -56,7 +57,7 @@ impl Ends {
 }
 
 impl Load<'_> {
-    pub(super) fn ends(&self, method: Method) -> Result<Ends, NetError> {
+    pub(super) fn ends(&self, method: Method, scheduling: &Scheduling) -> Result<Ends, NetError> {
         let size = self.size;
         let group = || self.group.ok_or(NetError::NoGroup);
         Ok(match method.way {
@@ -78,7 +79,13 @@ impl Load<'_> {
             }
             Way::Group(carrier) => {
                 carrier.check(size, Some(self.testbed))?;
-                let ends = group::ends(carrier, self.testbed, group()?, self.buffer_bytes)?;
+                let ends = group::ends(
+                    carrier,
+                    self.testbed,
+                    group()?,
+                    self.buffer_bytes,
+                    scheduling,
+                )?;
                 Ends::of(ends, group::sender, group::receiver, size)
             }
             #[cfg(target_os = "linux")]

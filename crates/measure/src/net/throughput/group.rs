@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::on_the_way::OnTheWay;
 use super::{BURST, Receive, Send, Taken, WAIT, if_ready};
+use crate::Scheduling;
 use crate::net::{
     Buffers, Carrier, Family, NetError, Place, Side, Testbed, Transport, UdpGrants, UdpOptions,
 };
@@ -25,6 +26,7 @@ pub(super) fn ends(
     testbed: &Testbed,
     group: SocketAddr,
     buffer_bytes: Option<usize>,
+    scheduling: &Scheduling,
 ) -> Result<[(End, Buffers); 2], NetError> {
     let options = UdpOptions {
         buffer_bytes,
@@ -34,7 +36,7 @@ pub(super) fn ends(
     let open = |side| {
         let interface = Some(testbed.interface(side, Family::of(group))?);
         let place = Place::Group { group, interface };
-        let opened = testbed.on(side, || carrier.open(side, &place, &options))?;
+        let opened = testbed.on(side, || carrier.open(side, &place, &options, scheduling))?;
         let (transport, UdpGrants { buffers, .. }) = opened?;
         let on_the_way = on_the_way.clone();
         let end = End {

@@ -334,7 +334,7 @@ pub fn measure(load: Load<'_>, method: Method, around: Around<'_>) -> Result<Thr
         receiver,
         sender_buffers,
         receiver_buffers,
-    } = load.ends(method)?;
+    } = load.ends(method, around.scheduling)?;
     let is_ready = AtomicBool::new(false);
     let has_ended = AtomicBool::new(false);
     let (sent, received) = thread::scope(|scope| {

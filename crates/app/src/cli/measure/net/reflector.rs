@@ -21,14 +21,15 @@ pub(super) fn reflect(args: &Args, json: bool) -> Result<(), Failure> {
         Some(group) => in_group(args, group)?,
         None => Place::Answering(listen_at(args)),
     };
-    let (mut end, granted) = carrier.open(Side::Far, &place, &sockets(args))?;
+    let scheduling = args.scheduling.scheduling();
+    let (mut end, granted) = carrier.open(Side::Far, &place, &sockets(args), &scheduling)?;
     say(&format!("reflecting at {place}; Ctrl-C ends it"));
     let patience = Patience {
         in_all: args.time,
         idle: None,
     };
     let (reflected, grants) =
-        (args.scheduling.scheduling()).run(|_| net::reflect(&mut *end, patience, &has_stopped))?;
+        scheduling.run(|_| net::reflect(&mut *end, patience, &has_stopped))?;
     let reflected = reflected?;
     if json {
         output::json(&reflected)?;
