@@ -420,19 +420,10 @@ impl RoundTripPlan {
         let traffic = self.traffic(pace);
         let (testbed, family, group) = match &self.route {
             Route::There(place) => {
-<<<<<<< HEAD
-                let (source, sockets) = carrier.open(Side::Near, place, &setting.udp)?;
-                let trips = measure(
-                    source,
-                    &format!("{place} by {}", carrier.name()),
-                    &traffic,
-                    around,
-                )?;
-=======
                 let (source, sockets) =
                     carrier.open(Side::Near, place, &setting.udp, &setting.scheduling)?;
-                let trips = measure(source, &place.to_string(), &traffic, around)?;
->>>>>>> peers
+                let to = format!("{place} by {}", carrier.name());
+                let trips = measure(source, &to, &traffic, around)?;
                 return Ok(Exchange {
                     trips,
                     sockets,
