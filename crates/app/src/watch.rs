@@ -18,12 +18,24 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interrupted;
 
-/// Makes the first Ctrl-C stop the work cleanly and the second end the program at once.
+/// Nothing is said of work that stops sooner after Ctrl-C.
+const STOPS_SOON: Duration = Duration::from_millis(300);
+
+/// Makes the first Ctrl-C stop the work cleanly and the second end the program at once, which the
+/// user is told if the first takes its time.
 pub(crate) fn install_interrupt() {
     // Without a handler Ctrl-C ends the program, which is no reason not to start it.
     let _ = ctrlc::set_handler(|| {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
             std::process::exit(INTERRUPTED_CODE.into());
+        }
+        // This is a thread of its own.
+        std::thread::sleep(STOPS_SOON);
+        if check().is_err() {
+            crate::cli::say(
+                "stopping when what is under way is finished, such as a sleep or a run; Ctrl-C again \
+                 ends it at once, and what was not shown yet is lost",
+            );
         }
     });
 }

@@ -27,18 +27,28 @@ fn fine(output: &Output) -> String {
 
 #[test]
 fn json_says_what_was_measured_and_under_what() {
-    let report: Value = serde_json::from_str(&fine(&sleep(&["--vs", "usual", "--json"]))).unwrap();
+    let report: Value = serde_json::from_str(&fine(&sleep(&["--json"]))).unwrap();
     assert_eq!(report["probe"], "sleep");
     assert_eq!(report["end"], "rounds");
     assert!(report["machine"]["kernel"].is_string());
     assert!(report["clock"]["reading_ns"].as_f64().unwrap() > 0.0);
     assert!(report["sample_cost_ns"].as_f64().unwrap() > 0.0);
-    // The same setting twice is one group of results.
+    let command = report["command"].as_str().unwrap();
+    assert!(
+        command.starts_with("laglab measure sleep --method "),
+        "{command}"
+    );
+    let ended = report["ended_utc"].as_str().unwrap();
+    assert!(ended.starts_with("20") && ended.ends_with('Z'), "{ended}");
     let results = report["results"].as_array().unwrap();
     assert_eq!(results.len(), 1);
-    assert_eq!(results[0]["latency"]["count"], 40);
+    assert_eq!(results[0]["latency"]["count"], 20);
     assert_eq!(results[0]["requested_ns"], 1_000_000);
-    let order = ["min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"];
+    assert!(
+        results[0]["latency"]["p99_ns"].is_null(),
+        "20 samples have none"
+    );
+    let order = ["min_ns", "p50_ns", "p90_ns", "max_ns"];
     let order = order.map(|name| results[0]["latency"][name].as_i64().unwrap());
     assert!(order.is_sorted(), "{order:?}");
 }
@@ -165,6 +175,67 @@ fn samples_maps_and_pages_are_written() {
     let page = String::from_utf8(file("a.html")).unwrap();
     assert!(page.contains("<svg ") && !page.contains("<script"));
     assert!(page.contains("default-src 'none'"));
+    assert!(
+        page.contains("<code>laglab measure sleep --method "),
+        "the command"
+    );
+    assert!(page.contains("Measured until 20") && page.contains(" UTC."));
+}
+
+#[test]
+fn what_was_refused_is_marked_wherever_the_setting_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.csv");
+    let text = fine(&sleep(&[
+        "--cpu",
+        "4000",
+        "--vs",
+        "usual",
+        "-o",
+        path.to_str().unwrap(),
+    ]));
+    let marked = "CPU 4000 (refused)";
+    let heat = format!(": {marked}");
+    assert!(text.contains(&heat), "{text}");
+    assert!(
+        text.contains(&format!("[{marked}] CPU 4000: refused: ")),
+        "{text}"
+    );
+    let csv = fs::read_to_string(path).unwrap();
+    let rows = |label: &str| csv.lines().filter(|row| row.contains(label)).count();
+    assert_eq!((rows(marked), rows("usual scheduling")), (20, 20));
+}
+
+#[test]
+fn for_is_kept_or_what_it_takes_is_said_first() {
+    let method = if cfg!(windows) { "Sleep" } else { "nanosleep" };
+    let args = ["measure", "sleep", "--method", method, "--json"];
+    // Slots that nothing can keep.
+    let start = std::time::Instant::now();
+    let times = [
+        "--request",
+        "100ns",
+        "--interval",
+        "200ns",
+        "--for",
+        "500ms",
+    ];
+    let text = fine(&program::laglab(&[&args[..], &times].concat()));
+    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+    let report: Value = serde_json::from_str(&text).unwrap();
+    assert!(report["results"][0]["runs"].as_u64() >= Some(1));
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("cannot be kept"), "{notes}");
+    // One sleep takes longer than all is to.
+    let output = program::laglab(&[&args[..], &["--request", "400ms", "--for", "100ms"]].concat());
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    assert!(
+        error.contains("takes at least 400") && error.contains("--method"),
+        "{error}"
+    );
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["results"][0]["latency"]["count"], 1);
 }
 
 #[test]
@@ -199,6 +270,8 @@ fn wrong_usage_is_refused_before_anything_is_measured() {
         ),
         (vec!["--realtime", "fifo:200"], "priorities are 1 to 99"),
         (vec!["--vs", "quickly"], "no word for a setting"),
+        (vec!["--vs", "usual"], "compared with itself"),
+        (vec!["--vs", "fifo:80,rr:10"], "sets the same"),
         (vec!["--precision", "0", "--for", "1s"], "percent"),
     ] {
         let mut line = vec!["measure", "sleep"];
@@ -270,6 +343,46 @@ fn what_was_measured_until_it_was_stopped_is_kept() {
     assert!(samples > 0);
     let rows = fs::read_to_string(&path).unwrap().lines().count() - 1;
     assert_eq!(rows as u64, samples);
+}
+
+/// A sleep cannot be ended, so whoever stops it is told what that takes, and what is lost by not
+/// waiting.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_first_ctrl_c_says_what_it_waits_for_and_the_second_does_not_wait() {
+    use std::io::{BufRead, BufReader};
+
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_laglab"))
+        .args(["measure", "sleep", "--method", "nanosleep"])
+        .args(["--request", "9s", "--count", "1"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    while threads_called("probe", child.id()).is_empty() {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let pid = child.id().to_string();
+    let interrupt = || {
+        let killed = std::process::Command::new("kill")
+            .args(["-INT", &pid])
+            .status();
+        assert!(killed.unwrap().success());
+    };
+    let start = std::time::Instant::now();
+    interrupt();
+    let mut said = String::new();
+    let stderr = child.stderr.take().unwrap();
+    BufReader::new(stderr).read_line(&mut said).unwrap();
+    assert!(said.contains("stopping when"), "{said}");
+    assert!(
+        said.contains("Ctrl-C again") && said.contains("lost"),
+        "{said}"
+    );
+    interrupt();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(start.elapsed().as_secs() < 8, "{:?}", start.elapsed());
 }
 
 /// The ids of a program's threads that have that name.

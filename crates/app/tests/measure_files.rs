@@ -119,7 +119,7 @@ fn every_method_is_measured_or_said_to_be_missing() {
     found.extend(named("unavailable", false));
     found.sort_unstable();
     found.dedup();
-    found.retain(|name| name != "the direct cache");
+    found.retain(|name| name != "direct");
     assert_eq!(found, known);
 }
 
@@ -138,10 +138,7 @@ fn what_cannot_be_measured_is_refused_with_what_to_do() {
     if !cfg!(target_os = "linux") {
         let here = folder.path().to_str().expect("UTF-8");
         let not_here = refusal(&["measure", "files", here, "--cache", "dropped"]);
-        assert!(
-            not_here.contains("the dropped cache (only Linux"),
-            "{not_here}"
-        );
+        assert!(not_here.contains("dropped (only Linux"), "{not_here}");
     }
     let full = refusal(&args(folder.path(), &["--make"]));
     assert!(full.contains("is not empty"), "{full}");
@@ -162,4 +159,129 @@ fn a_method_or_state_that_does_not_exist_is_answered_with_those_that_do() {
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(error.contains(expected), "{error}");
     }
+}
+
+#[test]
+fn a_method_of_another_system_is_said_to_be() {
+    let (other, system) = match cfg!(windows) {
+        true => ("mmap", "Linux and macOS"),
+        false => ("ReadFile", "Windows"),
+    };
+    let error = refusal(&["measure", "files", ".", "--method", other]);
+    let expected = format!("{other} is one of {system}");
+    assert!(error.contains(&expected), "{error}");
+}
+
+/// Files of others may be cut short meanwhile.
+#[cfg(unix)]
+#[test]
+fn what_is_not_used_on_files_of_others_is_listed_with_the_reason() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("a"), "abc").expect("written");
+    let here = folder.path().to_str().expect("UTF-8");
+    let all = ["measure", "files", here, "--cache", "warm", "--rounds", "1"];
+    let report: Value = program::json(&[&all[..], &["--json"]].concat());
+    let unavailable = report["unavailable"].as_array().expect("a list");
+    let why = |name: &str| {
+        let found = unavailable.iter().find(|of| of["method"] == name);
+        found.map(|of| of["why"].as_str().expect("a reason").to_owned())
+    };
+    let mapped = why("mmap").expect("it is listed");
+    assert!(mapped.contains("--method mmap"), "{mapped}");
+    let asked: Value = program::json(&args(folder.path(), &["--rounds", "1", "--json"]));
+    assert_eq!(asked["unavailable"], Value::Array(vec![]));
+}
+
+#[test]
+fn the_page_has_the_table_of_the_terminal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("a"), "abc").expect("written");
+    let page = folder.path().join("a.html");
+    let page = page.to_str().expect("UTF-8");
+    let text = program::text(&args(folder.path(), &["--rounds", "2", "-o", page]));
+    let page = fs::read_to_string(page).expect("written");
+    assert!(text.contains("warm, 2 rounds"), "{text}");
+    assert!(page.contains("warm, 2 rounds"), "{page}");
+    for heading in ["set up", "Mticks", "one read: median", "read, to the first"] {
+        assert!(
+            text.contains(heading) && page.contains(heading),
+            "{heading}"
+        );
+    }
+    // Two single reads have no p99.
+    let first = if cfg!(windows) { "ReadFile" } else { "pread" };
+    let row = text
+        .lines()
+        .find(|line| line.trim_start().starts_with(first));
+    let row = row.expect("a row");
+    assert!(row.split_whitespace().any(|cell| cell == "-"), "{row}");
+}
+
+/// Runs it as a user who may not drop the system's cache; none if that cannot be done here.
+#[cfg(target_os = "linux")]
+fn without_rights(args: &[&str]) -> Option<std::process::Output> {
+    use std::process::Command;
+
+    let program = env!("CARGO_BIN_EXE_laglab");
+    let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    let is_root = fs::metadata("/proc/self").is_ok_and(|of| {
+        use std::os::unix::fs::MetadataExt;
+        of.uid() == 0
+    });
+    let mut command = match is_root {
+        true => {
+            let mut command = Command::new("setpriv");
+            command.args(nobody).arg(program);
+            command
+        }
+        false => Command::new(program),
+    };
+    let output = command.args(args).output().ok()?;
+    // setpriv itself ends with 126 or 127 if it cannot start the program.
+    (!matches!(output.status.code(), Some(126 | 127))).then_some(output)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+#[expect(clippy::print_stderr, reason = "what is left out is said")]
+fn a_cache_that_may_not_be_dropped_leaves_the_other_states() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let anybody = fs::Permissions::from_mode(0o777);
+    fs::set_permissions(folder.path(), anybody).expect("changed");
+    let set = folder.path().join("set");
+    let measure = |caches: &str| {
+        let set = set.to_str().expect("UTF-8");
+        let make = [
+            "measure", "files", set, "--make", "--count", "5", "--remove",
+        ];
+        let how = ["--method", "pread", "--rounds", "1", "--json"];
+        without_rights(&[&make[..], &how, &["--cache", caches]].concat())
+    };
+    let Some(output) = measure("dropped,warm") else {
+        eprintln!("left out: no way to give up rights here");
+        return;
+    };
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(report["unavailable"][0]["method"], "dropped");
+    let why = report["unavailable"][0]["why"].as_str().expect("a reason");
+    assert!(
+        why.contains("cannot be dropped") && why.contains("root"),
+        "{why}"
+    );
+    let results = report["results"].as_array().expect("results");
+    assert!(!results.is_empty() && results.iter().all(|of| of["setting"] == "warm"));
+    assert!(!set.exists(), "it was to be removed");
+
+    let output = measure("dropped").expect("as before");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(
+        error.contains("dropped (the system's file cache"),
+        "{error}"
+    );
+    assert!(!set.exists(), "it was to be removed");
 }

@@ -16,7 +16,7 @@ pub enum HeatScale {
     Logarithmic,
 }
 
-/// The axes that several maps have in common, so that they can be looked at side by side.
+/// The axis of latency that several maps have in common, so that they can be looked at side by side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeatAxes {
     columns: usize,
@@ -24,7 +24,6 @@ pub struct HeatAxes {
     upper_ns: Vec<i64>,
     low_ns: i64,
     high_ns: i64,
-    span_ns: i64,
 }
 
 /// How many samples lie in each cell.
@@ -32,6 +31,9 @@ pub struct HeatAxes {
 pub struct HeatMap {
     /// What it is of.
     pub title: String,
+    /// Length of its axis of time: of its own runs, one put after the other, since between them others
+    /// had their turn.
+    pub span_ns: i64,
     /// By column of time, then by row from the lowest latency up.
     pub counts: Vec<Vec<u64>>,
     /// Samples without a latency, which lie nowhere.
@@ -40,9 +42,6 @@ pub struct HeatMap {
 
 impl HeatAxes {
     /// Axes that hold all samples of the groups, in so many columns and rows (1 to 2,000 each).
-    ///
-    /// Time is that of a group's own runs, one put after the other: between them others had their
-    /// turn.
     pub fn around(groups: &[Group<'_>], scale: HeatScale, columns: usize, rows: usize) -> HeatAxes {
         let known = || {
             let samples = groups.iter().flat_map(|group| &group.runs);
@@ -63,20 +62,13 @@ impl HeatAxes {
                 HeatScale::Logarithmic => low * (high / low).powf(share),
             }) as i64
         };
-        let span = |group: &Group<'_>| in_a_row(group).last().map_or(0, |(ns, _)| ns + 1);
         HeatAxes {
             columns: columns.clamp(1, 2_000),
             // Edges of narrow rows may be the same number; each must be a row nevertheless.
             upper_ns: (1..rows).map(edge).collect(),
             low_ns,
             high_ns,
-            span_ns: groups.iter().map(span).max().unwrap_or(0).max(1),
         }
-    }
-
-    /// Length of the axis of time.
-    pub fn span_ns(&self) -> i64 {
-        self.span_ns
     }
 
     /// Number of rows.
@@ -94,7 +86,8 @@ impl HeatAxes {
 
     /// The map of a group.
     pub fn map(&self, group: &Group<'_>, title: &str) -> HeatMap {
-        let range = TimeRange::new(0, self.span_ns);
+        let span_ns = in_a_row(group).last().map_or(1, |(ns, _)| ns + 1);
+        let range = TimeRange::new(0, span_ns);
         let bounds = Bounds::new(self.upper_ns.clone());
         let classes: Vec<usize> = self.upper_ns.iter().map(|ns| bounds.class(*ns)).collect();
         let mut known = (Vec::new(), Vec::new());
@@ -126,6 +119,7 @@ impl HeatAxes {
         counts.resize(self.columns, vec![0; self.rows()]);
         HeatMap {
             title: title.to_owned(),
+            span_ns,
             counts,
             unknown,
         }
@@ -209,11 +203,26 @@ mod tests {
         assert!((axes.edge_ns(1) - 1_000).abs() <= 1);
         assert_eq!(axes.edge_ns(4), 1_000_000);
         // Two runs of 4 ms one after the other, in two columns: one each.
-        assert!((axes.span_ns() - 8_000_000).abs() < 10);
         let map = axes.map(&group, "m");
+        assert!((map.span_ns - 8_000_000).abs() < 10);
         assert_eq!(map.counts, [[1, 1, 1, 2], [1, 1, 1, 2]]);
         let axes = HeatAxes::around(std::slice::from_ref(&group), HeatScale::Linear, 1, 2);
         assert_eq!(axes.map(&group, "m").counts, [[8, 2]]);
+    }
+
+    #[test]
+    fn each_map_is_as_long_as_its_own_runs() {
+        let (short, mut long) = (runs(&[100; 5]), runs(&[100; 5]));
+        for sample in long.iter_mut().flat_map(|run| &mut run.samples) {
+            sample.start_ns *= 30;
+        }
+        let groups = [group(&short), group(&long)];
+        let axes = HeatAxes::around(&groups, HeatScale::Linear, 10, 1);
+        let maps = groups.each_ref().map(|group| axes.map(group, "m"));
+        assert!(maps[1].span_ns > 29 * maps[0].span_ns);
+        // Ten samples at equal distances fill ten columns, however far apart they are.
+        assert_eq!(maps[0].counts, maps[1].counts);
+        assert!(maps[0].counts.iter().filter(|column| column[0] > 0).count() > 8);
     }
 
     #[test]
@@ -226,7 +235,7 @@ mod tests {
         assert_eq!(map.counts[0].iter().sum::<u64>(), 4);
         let none: [Series; 0] = [];
         let axes = HeatAxes::around(&[], HeatScale::Logarithmic, 3, 3);
-        assert_eq!((axes.rows(), axes.span_ns()), (3, 1));
+        assert_eq!(axes.rows(), 3);
         assert!(none.is_empty());
     }
 }

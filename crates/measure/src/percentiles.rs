@@ -35,7 +35,7 @@ pub struct Summary {
     pub p50_ns: Option<i64>,
     /// 90 of 100 are.
     pub p90_ns: Option<i64>,
-    /// 99 of 100 are.
+    /// 99 of 100 are; unknown of fewer samples.
     pub p99_ns: Option<i64>,
     /// 999 of 1,000 are; unknown of fewer samples.
     pub p99_9_ns: Option<i64>,
@@ -123,7 +123,7 @@ impl Percentiles {
             min_ns: self.least_ns,
             p50_ns: self.median(),
             p90_ns: self.quantile(0.9),
-            p99_ns: self.quantile(0.99),
+            p99_ns: of_enough(100, 0.99),
             p99_9_ns: of_enough(1_000, 0.999),
             p99_99_ns: of_enough(10_000, 0.9999),
             max_ns: self.most_ns,
@@ -184,6 +184,7 @@ mod tests {
                 summary.early as usize,
                 values.iter().filter(|v| **v < 0).count()
             );
+            assert_eq!(summary.p99_ns.is_some(), count >= 100);
             assert_eq!(summary.p99_9_ns.is_some(), count >= 1_000);
         }
     }

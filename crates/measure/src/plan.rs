@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::compare::positive_interval;
-use crate::{Now, Stop};
+use crate::{Comparison, Now, Stop};
 
 /// Rounds of runs: in each, every method has one, and who begins rotates.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,7 +47,8 @@ pub enum End {
 }
 
 impl Plan {
-    /// Has every run made until it is enough. A run gives its median, if it has one.
+    /// Has every run made until it is enough. A run gives its median, if it has one; a method that
+    /// had none in as many rounds as a comparison takes is no longer waited for.
     ///
     /// # Errors
     /// The first that a run gives.
@@ -59,7 +60,7 @@ impl Plan {
         mut run: impl FnMut(Turn) -> Result<Option<f64>, E>,
     ) -> Result<End, E> {
         let start_ns = clock.now_ns();
-        let mut medians: Vec<Vec<f64>> = vec![Vec::new(); methods];
+        let mut medians: Vec<Vec<Option<f64>>> = vec![Vec::new(); methods];
         for round in 0..self.warm_up.saturating_add(self.at_most.max(1)) {
             let number = round.checked_sub(self.warm_up);
             for turn in 0..methods {
@@ -72,7 +73,7 @@ impl Plan {
                     run: number,
                 })?;
                 if number.is_some() {
-                    medians[method].extend(median);
+                    medians[method].push(median);
                 }
             }
             let Some(done) = number.map(|number| number + 1) else {
@@ -86,7 +87,7 @@ impl Plan {
             }
             if self
                 .precision
-                .is_some_and(|share| medians.iter().all(|of| is_known(of, share)))
+                .is_some_and(|share| all_known(&medians, share))
             {
                 return Ok(End::Precision);
             }
@@ -99,10 +100,18 @@ impl Plan {
     }
 }
 
-/// Whether the centre of the values is known to within a share of it.
-fn is_known(values: &[f64], share: f64) -> bool {
-    positive_interval(values.iter().copied())
-        .is_ok_and(|interval| interval.high - interval.low <= 2.0 * share * interval.centre)
+/// Whether the centre of each method's medians is known to within a share of it.
+fn all_known(medians: &[Vec<Option<f64>>], share: f64) -> bool {
+    let is_there = |of: &&Vec<Option<f64>>| {
+        let mut last = of.iter().rev().take(Comparison::LEAST_PAIRS);
+        last.any(Option::is_some)
+    };
+    let mut there = medians.iter().filter(is_there).peekable();
+    there.peek().is_some()
+        && there.all(|of| {
+            positive_interval(of.iter().copied().flatten())
+                .is_ok_and(|it| it.high - it.low <= 2.0 * share * it.centre)
+        })
 }
 
 #[cfg(test)]
@@ -170,6 +179,48 @@ mod tests {
             _ => 1_000.0,
         });
         assert_eq!((jumping.len(), end), (3 * 51, End::Rounds));
+    }
+
+    #[test]
+    fn precision_does_not_wait_for_a_method_that_is_gone() {
+        let plan = Plan {
+            at_least: 1,
+            time: Duration::MAX,
+            precision: Some(0.01),
+            ..PLAN
+        };
+        let rounds = |of_second: fn(u32) -> Option<f64>| {
+            let clock = Hand(Cell::new(0));
+            let mut rounds = 0;
+            let end = plan.carry_out(2, &clock, &|| false, |turn| {
+                rounds = turn.run.map_or(0, |run| run + 1);
+                let of_second = of_second(turn.run.unwrap_or(0));
+                Ok::<_, Infallible>(if turn.method == 0 {
+                    Some(1.0)
+                } else {
+                    of_second
+                })
+            });
+            let Ok(end) = end;
+            (rounds, end)
+        };
+        // It was there twice, and six rounds later nobody waits for it.
+        assert_eq!(rounds(|run| (run < 2).then_some(1.0)), (8, End::Precision));
+        // One that has none now and then must be known nevertheless.
+        let now_and_then = rounds(|run| (run % 2 == 0).then_some(1.0));
+        assert_eq!(now_and_then, (11, End::Precision));
+    }
+
+    #[test]
+    fn nothing_is_known_if_no_method_is_there() {
+        let plan = Plan {
+            time: Duration::MAX,
+            precision: Some(0.01),
+            ..PLAN
+        };
+        let clock = Hand(Cell::new(0));
+        let Ok(end) = plan.carry_out(2, &clock, &|| false, |_| Ok::<_, Infallible>(None));
+        assert_eq!(end, End::Rounds);
     }
 
     #[test]

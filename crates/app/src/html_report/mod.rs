@@ -187,7 +187,7 @@ fn header(explained: &Explained, title: &str) -> Markup {
 }
 
 /// A moment in ISO 8601, without what comes after its seconds.
-fn to_the_second(moment: &str) -> String {
+pub(crate) fn to_the_second(moment: &str) -> String {
     let seconds = moment.get(..19).unwrap_or(moment);
     format!("{} UTC", seconds.replace('T', " "))
 }

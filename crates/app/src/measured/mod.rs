@@ -1,8 +1,10 @@
 //! What a live probe measured, as text, JSON, pictures and a page: the same for every probe.
 
+mod command_line;
 mod lines;
 mod page;
 mod phases;
+mod table;
 mod terminal_heat;
 mod text;
 mod throughput;
@@ -14,6 +16,8 @@ use measure::{
 };
 use serde::Serialize;
 use tables::Named;
+
+use crate::output::utc;
 
 pub(crate) use lines::sleep_lines;
 pub(crate) use page::page;
@@ -27,6 +31,10 @@ pub(crate) struct Report<'m> {
     #[serde(skip)]
     measurement: &'m Measurement,
     probe: &'static str,
+    /// The words of the command.
+    command: String,
+    /// When it was measured: when that ended, in UTC.
+    ended_utc: String,
     machine: &'m Machine,
     clock: &'m ClockFacts,
     /// Of the probe itself, for a sample; it is part of every latency.
@@ -82,6 +90,8 @@ impl<'m> Report<'m> {
         Report {
             measurement,
             probe: measurement.probe.name(),
+            command: command_line::words(std::env::args_os()),
+            ended_utc: utc(now()),
             machine: &measurement.machine,
             clock: &measurement.clock,
             sample_cost_ns: measurement.sample_cost_ns,
@@ -158,22 +168,38 @@ fn outcome<'m>(group: &Group<'m>, all: &[Group<'m>]) -> Outcome<'m> {
 }
 
 impl Compared {
-    /// In words: a ratio only where it is shown that there is a difference.
+    /// In words.
     fn words(&self) -> String {
-        let bounds = |comparison: &Comparison| {
-            let ratio = comparison.ratio;
-            format!("{:.2} to {:.2}", ratio.low, ratio.high)
-        };
-        match (&self.comparison, self.verdict) {
-            (Some(comparison), Some(Verdict::NoneShown)) => {
-                format!("no difference shown ({})", bounds(comparison))
-            }
-            (Some(comparison), Some(_)) => {
-                format!("{:.2} ({})", comparison.ratio.centre, bounds(comparison))
-            }
-            _ => "not compared".to_owned(),
-        }
+        let comparison = self.comparison.as_ref();
+        comparison.map_or_else(|| "not compared".to_owned(), in_words)
     }
+}
+
+/// A comparison in words: a ratio only where it is shown that there is a difference.
+fn in_words(comparison: &Comparison) -> String {
+    let [centre, low, high] = {
+        let ratio = comparison.ratio;
+        [ratio.centre, ratio.low, ratio.high].map(ratio_text)
+    };
+    match comparison.verdict() {
+        Verdict::NoneShown => format!("no difference shown ({low} to {high})"),
+        _ => format!("{centre} ({low} to {high})"),
+    }
+}
+
+/// A ratio with two digits after its point, and with more if these hid on which side of 1 it is.
+fn ratio_text(ratio: f64) -> String {
+    let mut texts = (2..=6).map(|digits| format!("{ratio:.digits$}"));
+    let tells = |text: &String| ratio == 1.0 || text.parse() != Ok(1.0);
+    texts.find(tells).unwrap_or_else(|| format!("{ratio:.6}"))
+}
+
+/// Now, as a FILETIME.
+fn now() -> i64 {
+    const UNIX_EPOCH: i64 = 116_444_736_000_000_000;
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let units = since.map_or(0, |since| since.as_nanos() / 100);
+    UNIX_EPOCH.saturating_add(i64::try_from(units).unwrap_or(i64::MAX))
 }
 
 /// The columns and rows of a picture's maps.
@@ -211,4 +237,20 @@ fn maps(
     let maps = groups.iter().map(|group| axes.map(group, &title(group)));
     let maps = maps.collect();
     (axes, maps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_shows_on_which_side_of_1_it_is() {
+        let texts = [0.474, 0.998, 0.9996, 1.004, 1.0, 1.25, 0.999_999_9].map(ratio_text);
+        assert_eq!(
+            texts,
+            [
+                "0.47", "0.998", "0.9996", "1.004", "1.00", "1.25", "1.000000"
+            ]
+        );
+    }
 }

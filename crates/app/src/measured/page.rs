@@ -3,10 +3,11 @@
 use maud::{Markup, PreEscaped, html};
 use measure::HeatScale;
 
-use super::text::{HEADINGS, cells, clock_went_back, facts, grants, hosts, remarks, unavailable};
+use super::table::{Table, tables};
+use super::text::{clock_went_back, facts, grants, hosts, remarks, unavailable};
 use super::{Report, heat_maps};
-use crate::html_report::still_page;
-use crate::output::Printable;
+use crate::html_report::{still_page, to_the_second};
+use crate::output::{Printable, Side};
 
 /// The page.
 pub(crate) fn page(report: &Report<'_>, scale: HeatScale) -> String {
@@ -15,18 +16,20 @@ pub(crate) fn page(report: &Report<'_>, scale: HeatScale) -> String {
     let header = html! {
         p.what { "How late this machine is" }
         h1 { (title) }
+        p { code { (Printable(&report.command)) } }
+        p { "Measured until " (to_the_second(&report.ended_utc)) "." }
     };
     let main = html! {
         section {
             h2 { "Results" }
-            (results(report))
+            @for table in tables(report) { (results(&table)) }
             @for remark in remarks(report) { p.note { (Printable(&remark)) } }
         }
         section {
             h2 { "Over time" }
             // What names methods in it is escaped by its maker.
             figure { (PreEscaped(measure::heat_svg(&axes, &maps))) }
-            p.note { "Each map: time of its own runs to the right, latency upward; the darker, the more samples." }
+            p.note { "Each map: time of its own runs to the right, as long as they were, and latency upward, on the same scale in all; the darker, the more samples." }
         }
         section {
             h2 { "Measured on" }
@@ -37,20 +40,23 @@ pub(crate) fn page(report: &Report<'_>, scale: HeatScale) -> String {
             @for line in unavailable(report) { p.note { (Printable(&line)) } }
         }
     };
-    still_page(&title, "", &header, &main)
+    still_page(&title, STYLE, &header, &main)
 }
 
-fn results(report: &Report<'_>) -> Markup {
-    // Of these all but the first two and the last are numbers.
-    let is_figure = |column: usize| (2..HEADINGS.len() - 1).contains(&column);
+/// Maps are as wide as there is room for, on paper too.
+const STYLE: &str = "figure svg { display: block; width: 100%; height: auto; } table + h3 { margin-top: 1.2rem; }";
+
+fn results(table: &Table) -> Markup {
+    let is_figure = |column: usize| table.columns[column].1 == Side::Right;
     html! {
+        @if let Some(title) = &table.title { h3 { (Printable(title)) } }
         table {
-            thead { tr { @for (column, heading) in HEADINGS.iter().enumerate() {
+            thead { tr { @for (column, (heading, _)) in table.columns.iter().enumerate() {
                 th.figure[is_figure(column)] scope="col" { (heading) }
             } } }
             tbody {
-                @for outcome in &report.results {
-                    tr { @for (column, cell) in cells(outcome).iter().enumerate() {
+                @for row in &table.rows {
+                    tr { @for (column, cell) in row.iter().enumerate() {
                         td.figure[is_figure(column)] { (Printable(cell)) }
                     } }
                 }

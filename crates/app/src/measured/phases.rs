@@ -1,58 +1,58 @@
-//! The table of a probe that times parts of an operation: a row for each method, a column for each
+//! The tables of a probe that times parts of an operation: a row for each method, a column for each
 //! part; one table for each setting.
-
-use std::io::{self, Write};
 
 use measure::FilesPhase;
 
+use super::table::Table;
 use super::{Outcome, Report};
-use crate::output::{self, Columns, Side, duration};
+use crate::output::{Side, duration};
 
-/// Writes a table for each setting.
-pub(super) fn phases(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut settings: Vec<&str> = report.results.iter().map(|of| of.setting).collect();
-    settings.dedup();
-    for setting in settings {
-        output::heading(out, setting)?;
-        let of_setting = report.results.iter().filter(|of| of.setting == setting);
-        let results: Vec<&Outcome<'_>> = of_setting.collect();
-        table(&results, report.clock.ticks_per_second, out)?;
-    }
-    output::paragraph(
-        out,
-        "Of each part the median run; of single reads, from when they were asked for until they were \
-         seen to be complete, those of all runs. A tick is one of the clock's.",
-    )
-}
+/// What the numbers of these tables are.
+pub(super) const MEANING: &str = "Of each part the median run; of single reads, from when they were asked \
+     for until they were seen to be complete, those of all runs (a p99 of fewer than 100 is a dash). A tick \
+     is one of the clock's.";
 
-const HEADINGS: [&str; 12] = [
-    "method",
-    "open",
-    "set up",
-    "read",
-    "sum",
-    "total",
-    "Mticks",
-    "one read: median",
-    "p99",
-    "max",
-    "read, to the first's",
-    "total, to the first's",
+/// The parts whose runs are compared.
+pub(super) const COMPARED: [FilesPhase; 2] = [FilesPhase::Read, FilesPhase::Total];
+
+const COLUMNS: [(&str, Side); 12] = [
+    ("method", Side::Left),
+    ("open", Side::Right),
+    ("set up", Side::Right),
+    ("read", Side::Right),
+    ("sum", Side::Right),
+    ("total", Side::Right),
+    ("Mticks", Side::Right),
+    ("one read: median", Side::Right),
+    ("p99", Side::Right),
+    ("max", Side::Right),
+    ("read, to the first's", Side::Left),
+    ("total, to the first's", Side::Left),
 ];
 
-fn table(
-    results: &[&Outcome<'_>],
-    ticks_per_second: Option<u64>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let mut sides = [Side::Right; HEADINGS.len()];
-    for left in [0, HEADINGS.len() - 2, HEADINGS.len() - 1] {
-        sides[left] = Side::Left;
-    }
-    let mut columns = Columns::new(&sides);
-    columns.row(HEADINGS);
+/// A table for each setting.
+pub(super) fn tables(report: &Report<'_>) -> Vec<Table> {
+    let mut settings: Vec<&str> = report.results.iter().map(|of| of.setting).collect();
+    settings.dedup();
+    let table = |setting| {
+        let of_setting = report.results.iter().filter(|of| of.setting == setting);
+        let results: Vec<&Outcome<'_>> = of_setting.collect();
+        let rounds = results.iter().map(|of| of.runs).max().unwrap_or(0);
+        Table {
+            title: Some(match rounds {
+                1 => format!("{setting}, 1 round"),
+                rounds => format!("{setting}, {rounds} rounds"),
+            }),
+            columns: COLUMNS.to_vec(),
+            rows: rows(&results, report.clock.ticks_per_second),
+        }
+    };
+    settings.into_iter().map(table).collect()
+}
+
+fn rows(results: &[&Outcome<'_>], ticks_per_second: Option<u64>) -> Vec<Vec<String>> {
     let is_total = |of: &&&Outcome<'_>| of.phase == Some(FilesPhase::Total.name());
-    for total in results.iter().filter(is_total) {
+    let row = |total: &&Outcome<'_>| {
         let of = |phase: FilesPhase| {
             results
                 .iter()
@@ -66,7 +66,8 @@ fn table(
         };
         let each = of(FilesPhase::EachRead).map(|of| &of.latency);
         let ticks = total.latency.p50_ns.zip(ticks_per_second);
-        columns.row([
+        let [read, total_compared] = COMPARED.map(compared);
+        vec![
             total.method.to_owned(),
             median(FilesPhase::Open),
             median(FilesPhase::SetUp),
@@ -77,11 +78,11 @@ fn table(
             known(each.and_then(|each| each.p50_ns)),
             known(each.and_then(|each| each.p99_ns)),
             known(each.and_then(|each| each.max_ns)),
-            compared(FilesPhase::Read),
-            compared(FilesPhase::Total),
-        ]);
-    }
-    columns.write(out)
+            read,
+            total_compared,
+        ]
+    };
+    results.iter().filter(is_total).map(row).collect()
 }
 
 fn megaticks(ns: i64, ticks_per_second: u64) -> String {

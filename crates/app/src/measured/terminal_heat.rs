@@ -65,13 +65,14 @@ pub(crate) fn terminal_heat(
             writeln!(out)?;
         }
         write!(out, "  {:LABEL$}", "")?;
-        for _ in line {
-            let end = duration(axes.span_ns());
+        for map in line {
+            let end = duration(map.span_ns);
             let dashes = "─".repeat(WIDTH.saturating_sub(end.chars().count() + 1));
             write!(out, "└{dashes} {end}{:1$}", "", GAP - 1)?;
         }
         writeln!(out)?;
     }
+    output::quiet(out, &scale_of(most))?;
     if maps.len() > MOST {
         let more = maps.len() - MOST;
         output::quiet(
@@ -86,8 +87,50 @@ fn cell(out: &mut dyn Write, count: u64, most: u64) -> io::Result<()> {
     if count == 0 {
         return write!(out, " ");
     }
-    let step = (density(count, most) * LETTERS.len() as f64) as usize;
-    let step = step.min(LETTERS.len() - 1);
+    let step = step(count, most);
     let style = Style::new().fg_color(Some(Color::Ansi(COLOURS[step])));
     write!(out, "{style}{}{style:#}", LETTERS[step])
+}
+
+/// The place of a count's letter.
+fn step(count: u64, most: u64) -> usize {
+    let step = (density(count, most) * LETTERS.len() as f64) as usize;
+    step.min(LETTERS.len() - 1)
+}
+
+/// From how many samples on a cell has each letter.
+fn scale_of(most: u64) -> String {
+    let least = |place: usize| {
+        let (mut low, mut high) = (1, most);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match step(middle, most) >= place {
+                true => high = middle,
+                false => low = middle + 1,
+            }
+        }
+        (step(low, most) == place).then_some(low)
+    };
+    let used = (0..LETTERS.len()).filter_map(|place| Some((LETTERS[place], least(place)?)));
+    let texts: Vec<String> = used
+        .map(|(letter, least)| format!("{letter} {least}"))
+        .collect();
+    format!("samples in a cell, at least: {}", texts.join("  "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scale_names_the_least_count_of_each_letter() {
+        // One letter if all cells hold one sample.
+        assert_eq!(scale_of(1), "samples in a cell, at least: @ 1");
+        // A count's place is ln(1 + count) / ln(1 + most) of seven; with 126 at most, each letter
+        // begins just before 1 + count is a power of two, from 2^1 to 2^6.
+        assert_eq!(
+            scale_of(126),
+            "samples in a cell, at least: : 1  - 3  = 7  + 15  # 31  @ 63"
+        );
+    }
 }

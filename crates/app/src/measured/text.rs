@@ -4,9 +4,10 @@ use std::io::{self, Write};
 
 use measure::{End, Machine, Virtualised};
 
-use super::phases::phases;
+use super::phases;
+use super::table::tables;
 use super::{Outcome, Report};
-use crate::output::{self, Columns, Side, duration, grouped};
+use crate::output::{self, Columns, duration, grouped};
 
 /// Writes what was measured and under what.
 pub(crate) fn text(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -16,9 +17,15 @@ pub(crate) fn text(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
         _ => "How long packets take",
     };
     output::first_heading(out, what)?;
-    match report.probe {
-        "files" => phases(report, out)?,
-        _ => table(report, out)?,
+    for table in tables(report) {
+        if let Some(title) = &table.title {
+            output::heading(out, title)?;
+        }
+        let (headings, sides): (Vec<_>, Vec<_>) = table.columns.iter().copied().unzip();
+        let mut columns = Columns::new(&sides);
+        columns.row(headings);
+        table.rows.into_iter().for_each(|row| columns.row(row));
+        columns.write(out)?;
     }
     for remark in remarks(report) {
         output::paragraph(out, &remark)?;
@@ -45,77 +52,13 @@ pub(crate) fn text(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The headings of the table of results.
-pub(super) const HEADINGS: [&str; 12] = [
-    "method",
-    "setting",
-    "samples",
-    "min",
-    "median",
-    "p90",
-    "p99",
-    "p99.9",
-    "max",
-    "not done",
-    "missed",
-    "median to the first's",
-];
-
-fn table(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut columns = Columns::new(&[
-        Side::Left,
-        Side::Left,
-        Side::Right,
-        Side::Right,
-        Side::Right,
-        Side::Right,
-        Side::Right,
-        Side::Right,
-        Side::Right,
-        Side::Right,
-        Side::Right,
-        Side::Left,
-    ]);
-    columns.row(HEADINGS);
-    for outcome in &report.results {
-        columns.row(cells(outcome));
-    }
-    columns.write(out)
-}
-
-/// A row of the table of results; what is unknown is a dash.
-pub(super) fn cells(outcome: &Outcome<'_>) -> [String; 12] {
-    let known = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), duration);
-    let latency = &outcome.latency;
-    let mut method = outcome.method.to_owned();
-    if let Some(phase) = outcome.phase {
-        method = format!("{method} {phase}");
-    }
-    if let Some(bytes) = outcome.size_bytes {
-        method = format!("{method}, {} bytes", grouped(bytes));
-    }
-    [
-        method,
-        outcome.setting.to_owned(),
-        grouped(latency.count + latency.unknown),
-        known(latency.min_ns),
-        known(latency.p50_ns),
-        known(latency.p90_ns),
-        known(latency.p99_ns),
-        known(latency.p99_9_ns),
-        known(latency.max_ns),
-        grouped(latency.unknown),
-        grouped(outcome.pacing.missed),
-        outcome
-            .compared
-            .as_ref()
-            .map_or(String::new(), |compared| compared.words()),
-    ]
-}
-
 /// What the table's numbers mean, and why there are no more of them.
 pub(super) fn remarks(report: &Report<'_>) -> Vec<String> {
     let mut remarks = Vec::new();
+    let is_of_files = report.probe == "files";
+    if is_of_files {
+        remarks.push(phases::MEANING.to_owned());
+    }
     let requested = report.results.iter().find_map(|of| of.requested_ns);
     if let Some(ns) = requested {
         remarks.push(format!(
@@ -132,14 +75,34 @@ pub(super) fn remarks(report: &Report<'_>) -> Vec<String> {
             duration(worst.unwrap_or(0))
         ));
     }
-    let mut why_not: Vec<&String> = report
-        .results
-        .iter()
-        .filter_map(|of| of.compared.as_ref()?.why_not.as_ref())
+    // Of files, the comparisons that are shown.
+    let is_shown = |of: &&Outcome<'_>| {
+        let shown = phases::COMPARED.map(|phase| Some(phase.name()));
+        !is_of_files || shown.contains(&of.phase)
+    };
+    let compared = || report.results.iter().filter(is_shown);
+    let mut why_not: Vec<(&str, &str)> = compared()
+        .filter_map(|of| Some((of.method, of.compared.as_ref()?.why_not.as_deref()?)))
         .collect();
     why_not.dedup();
-    remarks.extend(why_not.iter().map(|why| format!("Not compared: {why}.")));
-    if report.results.iter().any(|of| of.compared.is_some()) && why_not.is_empty() {
+    let mut reasons: Vec<&str> = why_not.iter().map(|(_, why)| *why).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    for why in reasons {
+        let mut methods = why_not
+            .iter()
+            .filter(|of| of.1 == why)
+            .map(|of| of.0)
+            .collect::<Vec<_>>();
+        methods.dedup();
+        remarks.push(format!("Not compared ({}): {why}.", methods.join(", ")));
+    }
+    let has_ratio = |of: &Outcome<'_>| {
+        of.compared
+            .as_ref()
+            .is_some_and(|of| of.comparison.is_some())
+    };
+    if compared().any(has_ratio) {
         remarks.push(
             "Ratios are of the medians of neighbouring runs, with 95 % confidence; where the \
              bounds hold 1 no difference is shown."
@@ -186,12 +149,13 @@ pub(super) fn facts(report: &Report<'_>) -> Vec<String> {
     )];
     let cost = report.sample_cost_ns;
     third.extend(cost.map(|ns| format!("the probe itself needs {ns:.0} ns for a sample")));
-    let delays = report.results.iter().filter_map(|of| of.start_delay.p50_ns);
-    third.extend(
-        delays
-            .max()
-            .map(|ns| format!("samples begin up to {} late (median)", duration(ns))),
-    );
+    // Reads of files are not paced: each begins when there is room for it.
+    let paced = report.results.iter().filter(|_| report.probe != "files");
+    let delays = paced.filter_map(|of| of.start_delay.p50_ns);
+    third.extend(delays.max().map(|ns| {
+        let late = duration(ns);
+        format!("of each method and setting, half of the samples begin at most {late} late")
+    }));
     [first, second, third]
         .into_iter()
         .filter(|facts| !facts.is_empty())

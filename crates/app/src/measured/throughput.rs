@@ -107,7 +107,7 @@ pub(crate) fn throughput(
             match compared(method) {
                 None => String::new(),
                 Some(Err(why)) => format!("not compared: {why}"),
-                Some(Ok(comparison)) => words(&comparison),
+                Some(Ok(comparison)) => super::in_words(&comparison),
             },
         ]);
     }
@@ -166,21 +166,6 @@ pub(crate) fn throughput(
         output::warning(&mut out, &warning)?;
     }
     out.flush()
-}
-
-/// A factor only where a difference is shown.
-fn words(comparison: &Comparison) -> String {
-    let ratio = comparison.ratio;
-    match comparison.verdict() {
-        Verdict::NoneShown => format!(
-            "no difference shown ({:.2} to {:.2})",
-            ratio.low, ratio.high
-        ),
-        _ => format!(
-            "{:.2} ({:.2} to {:.2})",
-            ratio.centre, ratio.low, ratio.high
-        ),
-    }
 }
 
 /// The middle of some values, rounded down.

@@ -71,7 +71,12 @@ impl FromStr for CacheState {
 fn drop_caches() -> Result<(), FilesError> {
     // What is not written yet cannot be dropped.
     rustix::fs::sync();
-    std::fs::write("/proc/sys/vm/drop_caches", "3").map_err(|source| FilesError::Cache { source })
+    std::fs::write("/proc/sys/vm/drop_caches", "3").map_err(|error| {
+        FilesError::NotHere(format!(
+            "the system's file cache cannot be dropped: {error}; run as root, or measure `--cache \
+             evicted` or `direct`"
+        ))
+    })
 }
 
 #[cfg(target_os = "linux")]

@@ -8,7 +8,7 @@ use crate::Unavailable;
 /// Why files could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
-    /// The method does not exist here.
+    /// The method, or the state of the cache, does not exist here.
     #[error("not available here: {0}")]
     NotHere(String),
     /// Something about one file or folder failed.
@@ -61,14 +61,6 @@ pub enum FilesError {
         bytes: u64,
         /// The limit.
         most: u64,
-    },
-    /// The system's cache could not be emptied.
-    #[error(
-        "the system's file cache cannot be dropped: {source}; run as root, or measure `--cache evicted` or `direct`"
-    )]
-    Cache {
-        /// The system's reason.
-        source: io::Error,
     },
     /// A queue failed as a whole.
     #[error("{doing} failed: {source}")]

@@ -138,6 +138,44 @@ const METHODS: &[(&str, FilesMethod)] = &[
     ("ioring-nt-registered", io_ring(Interface::Nt, true)),
 ];
 
+/// The names of the methods that other systems have.
+const ELSEWHERE: &[(&str, &[&str])] = &[
+    #[cfg(not(windows))]
+    (
+        "Windows",
+        &[
+            "ReadFile",
+            "ReadFile-2",
+            "ReadFile-8",
+            "ReadFile-32",
+            "ReadFileEx",
+            "IOCP",
+            "ioring",
+            "ioring-registered",
+            "ioring-nt",
+            "ioring-nt-registered",
+        ],
+    ),
+    #[cfg(windows)]
+    (
+        "Linux and macOS",
+        &["pread", "pread-2", "pread-8", "pread-32", "mmap"],
+    ),
+    #[cfg(not(target_os = "linux"))]
+    (
+        "Linux",
+        &[
+            "io_uring-1",
+            "io_uring-32",
+            "io_uring-128",
+            "io_uring-files",
+            "io_uring-buffers",
+            "io_uring-deferred",
+            "io_uring-polled",
+        ],
+    ),
+];
+
 impl FilesMethod {
     /// The methods of this system, the one that the others are compared to first.
     pub fn all() -> impl Iterator<Item = FilesMethod> {
@@ -213,10 +251,26 @@ impl FromStr for FilesMethod {
         let found = METHODS
             .iter()
             .find(|(known, _)| known.eq_ignore_ascii_case(name));
-        let known = || METHODS.iter().map(|(name, _)| *name).collect::<Vec<_>>();
+        let known = || {
+            METHODS
+                .iter()
+                .map(|(name, _)| *name)
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        let elsewhere = || {
+            let is_it = |other: &&str| other.eq_ignore_ascii_case(name);
+            let (system, _) = ELSEWHERE
+                .iter()
+                .find(|(_, names)| names.iter().any(|it| is_it(&it)))?;
+            Some(format!(
+                "{name} is one of {system}; here there are {}",
+                known()
+            ))
+        };
         found
             .map(|(_, method)| *method)
-            .ok_or_else(|| format!("{name} is none of {}", known().join(", ")))
+            .ok_or_else(|| elsewhere().unwrap_or_else(|| format!("{name} is none of {}", known())))
     }
 }
 

@@ -1,5 +1,7 @@
 //! The probe: every method, under every state of the cache, in turns.
 
+use std::time::Duration;
+
 use ioring::Library;
 use tables::Probe;
 
@@ -49,8 +51,8 @@ impl FilesProbe {
     /// something goes wrong; what was measured so far is kept.
     ///
     /// # Errors
-    /// If nothing can be measured: files that cannot be read, no method that is available, a cache
-    /// that cannot be dropped.
+    /// If nothing can be measured: files that cannot be read, no method and no state of the cache
+    /// that is available.
     pub fn measure(&self, clock: &Clock, stop: Stop<'_>) -> Result<FilesMeasured, FilesError> {
         let work = |grants: &[Grant]| self.in_thread(clock, stop, grants);
         let (measured, _) = self.scheduling.run(work).map_err(FilesError::Thread)?;
@@ -87,19 +89,17 @@ impl FilesProbe {
             if methods.is_empty() {
                 continue;
             }
-            measurement.settings.push(SettingGrants {
-                setting: self.setting(cache),
-                grants: grants.to_vec(),
-            });
-            let before = measurement.series.len();
+            let setting = self.setting(cache, grants);
             let mut rounds = Rounds {
                 probe: self,
                 cache,
                 clock,
                 methods: &methods,
                 expected: &expected,
-                series: &mut measurement.series,
+                setting: &setting,
+                series: Vec::new(),
                 from_device: Vec::new(),
+                gone: Vec::new(),
             };
             let end = self.plan.carry_out(methods.len(), clock, stop, |turn| {
                 rounds.run(turn.method, turn.run)
@@ -107,7 +107,15 @@ impl FilesProbe {
             measurement.notes.extend(rounds.note());
             // Who begins rotates, but the one that the others are compared to comes first.
             let place = |of: &Series| methods.iter().position(|it| it.name() == of.method);
-            measurement.series[before..].sort_by_key(place);
+            rounds.series.sort_by_key(place);
+            measurement.series.append(&mut rounds.series);
+            for gone in rounds.gone {
+                note_unavailable(&mut measurement, gone);
+            }
+            measurement.settings.push(SettingGrants {
+                setting,
+                grants: grants.to_vec(),
+            });
             match end {
                 Ok(end) => measurement.end = end,
                 Err(error) => failure = Some(error),
@@ -118,7 +126,7 @@ impl FilesProbe {
         }
         match failure {
             Some(failure) if measurement.series.is_empty() => Err(failure),
-            None if measurement.settings.is_empty() => {
+            None if measurement.series.is_empty() && measurement.end != End::Stopped => {
                 Err(FilesError::NothingAvailable(measurement.unavailable))
             }
             failure => Ok(FilesMeasured {
@@ -138,15 +146,12 @@ impl FilesProbe {
         let set = self.set.first(TRIAL);
         let expected = read_all(&set)?;
         let mut unavailable = |method: String, why: String| {
-            let of_it = Unavailable { method, why };
-            if !measurement.unavailable.contains(&of_it) {
-                measurement.unavailable.push(of_it);
-            }
+            note_unavailable(measurement, Unavailable { method, why })
         };
         match cache.prepare(&set) {
             Ok(()) => {}
             Err(FilesError::NotHere(why)) => {
-                unavailable(format!("the {cache} cache"), why);
+                unavailable(cache.to_string(), why);
                 return Ok(Vec::new());
             }
             Err(error) => return Err(error),
@@ -159,7 +164,7 @@ impl FilesProbe {
         };
         let mut methods = Vec::new();
         for &method in &self.methods {
-            match method.run(&conditions) {
+            match patiently(|| method.run(&conditions)) {
                 Ok(run) => {
                     run.sums.expect(&expected, &set, method.name())?;
                     methods.push(method);
@@ -172,11 +177,34 @@ impl FilesProbe {
     }
 
     /// The setting's name.
-    fn setting(&self, cache: CacheState) -> String {
+    fn setting(&self, cache: CacheState, grants: &[Grant]) -> String {
         match self.scheduling == Scheduling::default() {
             true => cache.to_string(),
-            false => format!("{cache}, {}", self.scheduling),
+            false => format!("{cache}, {}", Grant::outcome_of(&self.scheduling, grants)),
         }
+    }
+}
+
+/// How often, and how long one after the other, something is attempted that may become available.
+const ATTEMPTS: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Attempts something again that is not available yet: what a ring takes of the memory that may be
+/// locked, Linux gives back some time after the ring was closed.
+fn patiently<T>(mut attempt: impl FnMut() -> Result<T, FilesError>) -> Result<T, FilesError> {
+    for _ in 1..ATTEMPTS {
+        match attempt() {
+            Err(FilesError::NotHere(_)) => std::thread::sleep(PAUSE),
+            done => return done,
+        }
+    }
+    attempt()
+}
+
+/// Notes what is not there, once.
+fn note_unavailable(measurement: &mut Measurement, one: Unavailable) {
+    if !measurement.unavailable.contains(&one) {
+        measurement.unavailable.push(one);
     }
 }
 
@@ -187,25 +215,42 @@ struct Rounds<'r> {
     clock: &'r Clock,
     methods: &'r [FilesMethod],
     expected: &'r Sums,
-    series: &'r mut Vec<Series>,
+    setting: &'r str,
+    series: Vec<Series>,
     /// The bytes that the device gave in each run, as far as known.
     from_device: Vec<u64>,
+    /// Methods that could be tried out and then were not available in a round.
+    gone: Vec<Unavailable>,
 }
 
 impl Rounds<'_> {
-    /// One run of a method; how long it took in all.
+    /// One run of a method; how long it took in all. None if the method is not available (any
+    /// more), which leaves out what it had measured.
     fn run(&mut self, method: usize, run: Option<u32>) -> Result<Option<f64>, FilesError> {
         let method = self.methods[method];
+        if self.gone.iter().any(|gone| gone.method == method.name()) {
+            return Ok(None);
+        }
         let set = &self.probe.set;
-        self.cache.prepare(set)?;
-        let before = bytes_from_device();
-        let start_ns = self.clock.now_ns();
-        let done = method.run(&Conditions {
+        let conditions = Conditions {
             set,
             cache: self.cache,
             clock: self.clock,
             rings: self.probe.rings,
-        })?;
+        };
+        let attempt = || {
+            self.cache.prepare(set)?;
+            let before = bytes_from_device();
+            let start_ns = self.clock.now_ns();
+            Ok((before, start_ns, method.run(&conditions)?))
+        };
+        let (before, start_ns, done) = match patiently(attempt) {
+            Err(FilesError::NotHere(why)) => {
+                self.leave_out(method, run, &why);
+                return Ok(None);
+            }
+            done => done?,
+        };
         done.sums.expect(self.expected, set, method.name())?;
         let Some(run) = run else {
             return Ok(None);
@@ -213,9 +258,8 @@ impl Rounds<'_> {
         let from_device = before.zip(bytes_from_device());
         self.from_device
             .extend(from_device.and_then(|(before, after)| after.checked_sub(before)));
-        let setting = self.probe.setting(self.cache);
         let series = |phase: FilesPhase| {
-            let mut series = Series::new(Probe::Files, method.name(), &setting, run);
+            let mut series = Series::new(Probe::Files, method.name(), self.setting, run);
             series.phase = Some(phase.name().to_owned());
             series
         };
@@ -233,16 +277,41 @@ impl Rounds<'_> {
         Ok(done.times.of(FilesPhase::Total).map(|ns| ns as f64))
     }
 
+    /// Leaves a method out from this round on, and what it had measured before: of the other
+    /// methods there are more rounds.
+    fn leave_out(&mut self, method: FilesMethod, run: Option<u32>, why: &str) {
+        self.series.retain(|series| series.method != method.name());
+        let round = match run {
+            None => "in the round for warming up".to_owned(),
+            Some(0) => "in the first round".to_owned(),
+            Some(run) => format!(
+                "in round {}, so what it had measured before is left out",
+                run + 1
+            ),
+        };
+        self.gone.push(Unavailable {
+            method: method.to_string(),
+            why: format!("{why} ({}, {round})", self.cache),
+        });
+    }
+
     /// Whether the cache was as it was called.
-    fn note(mut self) -> Option<String> {
+    fn note(&mut self) -> Option<String> {
         self.from_device.sort_unstable();
         let (least, most) = (self.from_device.first()?, self.from_device.last()?);
         let median = self.from_device[self.from_device.len() / 2];
         let all = self.probe.set.bytes();
+        let cache = self.cache;
+        if *most == 0 && all > 0 && cache != CacheState::Warm {
+            return Some(format!(
+                "{cache}: the device gave 0 bytes in every run, so these are times of memory and not \
+                 of a device: the file system has none of its own (tmpfs), or what is below it \
+                 had the files"
+            ));
+        }
         Some(format!(
-            "{}: of the {all} bytes of all files the device gave {median} in the median run \
-             ({least} to {most}), with what belongs to files and folders",
-            self.cache
+            "{cache}: of the {all} bytes of all files the device gave {median} in the median run \
+             ({least} to {most}), with what belongs to files and folders"
         ))
     }
 }

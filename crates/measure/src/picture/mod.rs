@@ -1,4 +1,4 @@
-//! Heat maps side by side as a picture, in colours or as lines of text.
+//! Heat maps as a picture, two side by side, with a scale of their colours.
 
 mod raster;
 mod svg;
@@ -30,6 +30,12 @@ const LEFT: usize = 9 * LETTER;
 const TOP: usize = 3 * LETTER;
 const BOTTOM: usize = 4 * LETTER;
 const GAP: usize = 2 * LETTER;
+
+/// Maps side by side: as many as a page of paper has room for.
+const BESIDE: usize = 2;
+
+/// Height of the scale of colours.
+const SCALE: usize = 3 * LETTER;
 
 /// Something that can be drawn on.
 trait Canvas {
@@ -76,7 +82,7 @@ pub fn heat_colour(density: f64) -> Rgb {
 pub fn short_time(ns: i64) -> String {
     let (value, unit) = match ns.unsigned_abs() {
         0..1_000 => return format!("{ns} ns"),
-        1_000..1_000_000 => (ns as f64 / 1e3, "us"),
+        1_000..1_000_000 => (ns as f64 / 1e3, "µs"),
         1_000_000..1_000_000_000 => (ns as f64 / 1e6, "ms"),
         _ => (ns as f64 / 1e9, "s"),
     };
@@ -92,41 +98,104 @@ fn map_size(axes: &HeatAxes, map: &HeatMap) -> (usize, usize) {
 }
 
 fn size(axes: &HeatAxes, maps: &[HeatMap]) -> (usize, usize) {
-    let widths = maps.iter().map(|map| map_size(axes, map).0 + GAP);
-    let width = LEFT + widths.sum::<usize>();
-    (width.max(LEFT + GAP), TOP + axes.rows() * CELL + BOTTOM)
+    let row = |maps: &[HeatMap]| {
+        let maps = maps.iter().map(|map| LEFT + map_size(axes, map).0 + GAP);
+        maps.sum::<usize>()
+    };
+    let width = maps.chunks(BESIDE).map(row).max().unwrap_or(0);
+    let rows = maps.len().div_ceil(BESIDE);
+    let scale = LEFT + scale_width(most(maps));
+    (width.max(scale), rows * row_height(axes) + SCALE)
+}
+
+fn row_height(axes: &HeatAxes) -> usize {
+    TOP + axes.rows() * CELL + BOTTOM
+}
+
+fn most(maps: &[HeatMap]) -> u64 {
+    maps.iter().map(HeatMap::most).max().unwrap_or(0)
 }
 
 fn draw(canvas: &mut impl Canvas, axes: &HeatAxes, maps: &[HeatMap]) {
-    let most = maps.iter().map(HeatMap::most).max().unwrap_or(0);
-    let height = axes.rows() * CELL;
+    let most = most(maps);
+    let mut top = TOP;
+    for row in maps.chunks(BESIDE) {
+        let mut left = LEFT;
+        for map in row {
+            draw_map(canvas, (left, top), axes, map, most);
+            left += map_size(axes, map).0 + GAP + LEFT;
+        }
+        top += row_height(axes);
+    }
+    draw_scale(canvas, (LEFT, top - TOP), most);
+}
+
+fn draw_map(
+    canvas: &mut impl Canvas,
+    (left, top): (usize, usize),
+    axes: &HeatAxes,
+    map: &HeatMap,
+    most: u64,
+) {
+    let (width, height) = map_size(axes, map);
     // As many labels as there is room for, at edges of rows.
     let step = axes.rows().div_ceil(8).max(1);
     for row in (0..=axes.rows()).step_by(step) {
-        let y = TOP + height - row * CELL;
+        let y = top + height - row * CELL;
         let label = short_time(axes.edge_ns(row));
-        let x = (LEFT - LETTER).saturating_sub(label.len() * LETTER);
+        let x = (left - LETTER).saturating_sub(length(&label));
         canvas.text((x, y.saturating_sub(LETTER / 2)), &label);
-        canvas.rectangle((LEFT - LETTER / 2, y), (LETTER / 2, 1), FRAME);
+        canvas.rectangle((left - LETTER / 2, y), (LETTER / 2, 1), FRAME);
     }
-    let mut left = LEFT;
-    for map in maps {
-        let (width, _) = map_size(axes, map);
-        frame(canvas, (left, TOP), (width, height));
-        // What does not fit over its map is cut.
-        let title: String = map.title.chars().take(width / LETTER).collect();
-        canvas.text((left, LETTER), &title);
-        for (column, rows) in map.counts.iter().enumerate() {
-            for (row, count) in rows.iter().enumerate().filter(|(_, count)| **count > 0) {
-                let at = (left + column * CELL, TOP + height - (row + 1) * CELL);
-                canvas.rectangle(at, (CELL, CELL), heat_colour(density(*count, most)));
-            }
+    frame(canvas, (left, top), (width, height));
+    // What does not fit over its map is cut.
+    let title: String = map.title.chars().take(width / LETTER).collect();
+    canvas.text((left, top - 2 * LETTER), &title);
+    for (column, rows) in map.counts.iter().enumerate() {
+        for (row, count) in rows.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let at = (left + column * CELL, top + height - (row + 1) * CELL);
+            canvas.rectangle(at, (CELL, CELL), heat_colour(density(*count, most)));
         }
-        let end = short_time(axes.span_ns());
-        canvas.text((left, TOP + height + LETTER), "0 s");
-        let x = left + width.saturating_sub(end.len() * LETTER);
-        canvas.text((x, TOP + height + LETTER), &end);
-        left += width + GAP;
+    }
+    let end = short_time(map.span_ns);
+    canvas.text((left, top + height + LETTER), "0 s");
+    let x = left + width.saturating_sub(length(&end));
+    canvas.text((x, top + height + LETTER), &end);
+}
+
+/// The width of a text.
+fn length(text: &str) -> usize {
+    text.chars().count() * LETTER
+}
+
+const SCALE_TITLE: &str = "samples in a cell:";
+
+/// The counts that the scale of colours shows: powers of ten, and the most that there is.
+fn scale_counts(most: u64) -> impl Iterator<Item = u64> {
+    let tens = std::iter::successors(Some(1u64), |ten| ten.checked_mul(10));
+    tens.take_while(move |ten| *ten < most)
+        .chain(Some(most).filter(|most| *most > 0))
+}
+
+/// The width of a count on the scale: its box, itself, and what is between it and the next.
+fn scale_step(count: u64) -> usize {
+    3 * LETTER + length(&count.to_string())
+}
+
+fn scale_width(most: u64) -> usize {
+    let steps = scale_counts(most).map(scale_step).sum::<usize>();
+    length(SCALE_TITLE) + LETTER + steps
+}
+
+/// Tells how many samples each colour stands for.
+fn draw_scale(canvas: &mut impl Canvas, (left, top): (usize, usize), most: u64) {
+    canvas.text((left, top), SCALE_TITLE);
+    let mut left = left + length(SCALE_TITLE) + LETTER;
+    for count in scale_counts(most) {
+        let colour = heat_colour(density(count, most));
+        canvas.rectangle((left, top), (LETTER, LETTER), colour);
+        canvas.text((left + LETTER + LETTER / 2, top), &count.to_string());
+        left += scale_step(count);
     }
 }
 
@@ -162,7 +231,8 @@ mod tests {
 
     #[test]
     fn an_svg_holds_a_rectangle_for_every_cell_that_has_samples() {
-        let (axes, maps) = drawn();
+        let (axes, mut maps) = drawn();
+        maps.push(maps[0].clone());
         let svg = heat_svg(&axes, &maps);
         let cells = maps.iter().flat_map(|map| map.counts.iter().flatten());
         let cells = cells.filter(|count| **count > 0).count();
@@ -173,6 +243,22 @@ mod tests {
             "what names methods is text"
         );
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+        // The third map begins a row of its own, under the first.
+        let third = svg.rmatch_indices("a &amp;").next().unwrap().0;
+        let place = |at: usize| svg[..at].rsplit_once("<text ").unwrap().1.to_owned();
+        let x = format!("x=\"{LEFT}\"");
+        assert!(place(third).starts_with(&x), "{}", place(third));
+        assert_ne!(place(third), place(svg.find("a &amp;").unwrap()));
+        assert!(svg.contains(SCALE_TITLE));
+    }
+
+    #[test]
+    fn the_scale_goes_from_one_to_the_most() {
+        let counts = |most| scale_counts(most).collect::<Vec<_>>();
+        assert_eq!(counts(1_234), [1, 10, 100, 1_000, 1_234]);
+        assert_eq!(counts(10), [1, 10]);
+        assert_eq!(counts(1), [1]);
+        assert!(counts(0).is_empty());
     }
 
     #[test]
@@ -221,7 +307,7 @@ mod tests {
         let texts = [-7, 999, 1_500, 12_345, 15_625_000, 2_000_000_000].map(short_time);
         assert_eq!(
             texts,
-            ["-7 ns", "999 ns", "1.50 us", "12.3 us", "15.6 ms", "2.00 s"]
+            ["-7 ns", "999 ns", "1.50 µs", "12.3 µs", "15.6 ms", "2.00 s"]
         );
     }
 }

@@ -1,6 +1,6 @@
 //! A picture as PNG.
 
-use font8x8::legacy::BASIC_LEGACY;
+use font8x8::legacy::{BASIC_LEGACY, LATIN_LEGACY};
 
 use super::{Canvas, INK, LETTER, PAPER, Rgb};
 
@@ -45,13 +45,21 @@ impl Canvas for Raster {
 
     fn text(&mut self, (x, y): (usize, usize), text: &str) {
         for (place, letter) in text.chars().enumerate() {
-            // A letter without a picture is a question mark.
-            let code = if letter.is_ascii() { letter } else { '?' } as usize;
-            for (row, bits) in BASIC_LEGACY[code].iter().enumerate() {
+            for (row, bits) in glyph(letter).iter().enumerate() {
                 for column in (0..LETTER).filter(|column| bits & 1 << column != 0) {
                     self.rectangle((x + place * LETTER + column, y + row), (1, 1), INK);
                 }
             }
         }
+    }
+}
+
+/// Rows of a letter from its top, their lowest bit on the left. One without a picture is a question
+/// mark.
+fn glyph(letter: char) -> &'static [u8; 8] {
+    match letter as usize {
+        code @ 0..0x80 => &BASIC_LEGACY[code],
+        code @ 0xA0..0x100 => &LATIN_LEGACY[code - 0xA0],
+        _ => &BASIC_LEGACY['?' as usize],
     }
 }

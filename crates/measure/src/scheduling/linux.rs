@@ -15,6 +15,8 @@ use super::Policy;
 const NO_RIGHT: &str = "no right to; run as root, or with CAP_SYS_NICE or a limit on rtprio \
                         (ulimit -r) that allows it";
 
+const NO_RIGHT_TO_NICE: &str = "no right to; run as root, or with CAP_SYS_NICE";
+
 pub(super) fn pin(cpu: u32) -> Result<(), String> {
     if cpu as usize >= CpuSet::MAX_CPU {
         return Err(format!("there is no CPU {cpu}"));
@@ -32,9 +34,7 @@ pub(super) fn pin(cpu: u32) -> Result<(), String> {
 pub(super) fn set_nice(nice: i8) -> Result<(), String> {
     // On Linux a nice value is of a thread; none stands for the calling one.
     rustix::process::setpriority_process(None, nice.into()).map_err(|error| match error {
-        rustix::io::Errno::ACCESS | rustix::io::Errno::PERM => {
-            "no right to; run as root, or with CAP_SYS_NICE".to_owned()
-        }
+        rustix::io::Errno::ACCESS | rustix::io::Errno::PERM => NO_RIGHT_TO_NICE.to_owned(),
         other => other.to_string(),
     })
 }
@@ -67,7 +67,13 @@ pub(super) fn set_policy(policy: Policy) -> Result<(), String> {
         }
     };
     done.map_err(|error| match (error.raw_os_error(), policy) {
-        (Some(libc::EPERM), Policy::Deadline { .. }) => format!("{NO_RIGHT}; and no single CPU"),
+        (Some(libc::EPERM), Policy::Deadline { .. }) if has_right() && is_kept_from_cpus() => {
+            "a deadline is kept over all CPUs, so such a thread must be allowed on each; ask for no \
+             single CPU"
+                .to_owned()
+        }
+        // No limit on rtprio allows it.
+        (Some(libc::EPERM), Policy::Deadline { .. }) => NO_RIGHT_TO_NICE.to_owned(),
         (Some(libc::EPERM), _) => NO_RIGHT.to_owned(),
         (Some(libc::EINVAL), Policy::Deadline { .. }) => {
             "the time must be at least 1 µs and at most the period".to_owned()
@@ -76,6 +82,23 @@ pub(super) fn set_policy(policy: Policy) -> Result<(), String> {
         (Some(libc::EBUSY), _) => "too much time of the CPUs is promised already".to_owned(),
         _ => error.to_string(),
     })
+}
+
+/// Whether the calling thread has CAP_SYS_NICE.
+fn has_right() -> bool {
+    let sets = rustix::thread::capabilities(None);
+    sets.is_ok_and(|sets| {
+        sets.effective
+            .contains(rustix::thread::CapabilitySet::SYS_NICE)
+    })
+}
+
+/// Whether the calling thread may not run on some CPU that is there.
+fn is_kept_from_cpus() -> bool {
+    // SAFETY: it is handed a number and gives one.
+    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    let allowed = rustix::thread::sched_getaffinity(None);
+    allowed.is_ok_and(|allowed| i64::from(allowed.count()) < online)
 }
 
 /// Threads that this one starts do not inherit it.

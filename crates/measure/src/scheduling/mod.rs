@@ -76,6 +76,21 @@ impl Grant {
     pub fn is_granted(&self) -> bool {
         self.refused.is_none()
     }
+
+    /// A setting's wishes, separated by commas, each that was refused marked as such: numbers are not
+    /// to be taken for those of a setting that they were not measured under.
+    pub fn outcome_of(setting: &impl fmt::Display, grants: &[Grant]) -> String {
+        let outcome = |wish: &str| {
+            let mut refused = grants.iter().filter(|grant| !grant.is_granted());
+            match refused.any(|grant| grant.asked == wish) {
+                true => format!("{wish} (refused)"),
+                false => wish.to_owned(),
+            }
+        };
+        let setting = setting.to_string();
+        let wishes: Vec<String> = setting.split(", ").map(outcome).collect();
+        wishes.join(", ")
+    }
 }
 
 impl fmt::Display for Grant {
@@ -198,6 +213,39 @@ mod tests {
             let why = grant.refused.as_deref().unwrap();
             assert!(why.len() > 10, "{grant}");
         }
+        assert_eq!(
+            Grant::outcome_of(&impossible, &grants),
+            "SCHED_FIFO 120 (refused), CPU 100000 (refused)"
+        );
+    }
+
+    #[test]
+    fn every_wish_is_named_in_the_setting_as_its_grant_names_it() {
+        let everything = Scheduling {
+            policy: Policy::Deadline {
+                runtime: Duration::from_micros(200),
+                period: Duration::from_millis(1),
+            },
+            cpu: Some(3),
+            nice: Some(-5),
+            lock_memory: true,
+            timer_slack: Some(Duration::from_nanos(1)),
+        };
+        let asked = everything.to_string();
+        let mut grants: Vec<Grant> = asked
+            .split(", ")
+            .map(|wish| Grant::new(wish, Ok(())))
+            .collect();
+        assert_eq!(grants.len(), 5);
+        assert_eq!(Grant::outcome_of(&everything, &grants), asked);
+        grants[1].refused = Some("no right to".to_owned());
+        assert_eq!(
+            Grant::outcome_of(&everything, &grants),
+            "SCHED_DEADLINE 200µs of 1ms, nice -5 (refused), CPU 3, timer slack 1ns, memory locked"
+        );
+        // Another thing that failed marks nothing.
+        let failed = [Grant::new("nanosleep", Err("it failed".to_owned()))];
+        assert_eq!(Grant::outcome_of(&everything, &failed), asked);
     }
 
     #[test]

@@ -22,7 +22,7 @@ use std::io;
 use std::time::Duration;
 
 use crate::{
-    Clock, ClockFacts, Grant, Machine, Measurement, Now, Pacing, Plan, Probe, Sample,
+    Clock, ClockFacts, Grant, Machine, Measurement, Now, Pacing, Percentiles, Plan, Probe, Sample,
     SampleOutcome, Scheduling, Series, SettingGrants, Stop, Turn, Unavailable,
 };
 pub use method::{SleepMethod, UnknownMethod};
@@ -135,13 +135,22 @@ impl SleepPlan {
         let machine = Machine::here();
         let facts = ClockFacts::of(clock, clock.source().name());
         let mut grants: Vec<Option<Vec<Grant>>> = vec![None; self.settings.len()];
+        let mut pace = Pace::default();
         let mut series = Vec::new();
         let combinations = methods.len() * self.settings.len();
         let start_ns = clock.now_ns();
         let end = self.plan.carry_out(combinations, clock, stop, |turn| {
             let method = methods[turn.method % methods.len()];
             let number = turn.method / methods.len();
-            let (run, granted) = self.run(method, number, turn, (clock, start_ns), stop)?;
+            let samples = match turn.run {
+                None => self.warm_up_samples(),
+                Some(_) => self.samples_kept(&pace),
+            };
+            let (run, granted) =
+                self.run((method, number), turn, samples, (clock, start_ns), stop)?;
+            if turn.run.is_none() {
+                pace.add(&run, self.interval);
+            }
             grants[number].get_or_insert(granted);
             let median = run.percentiles().median();
             // A run without a sample was stopped before its first.
@@ -157,39 +166,33 @@ impl SleepPlan {
             clock: facts,
             sample_cost_ns: Some(self.sample_cost_ns(clock)),
             settings: settings
-                .map(|(setting, grants)| SettingGrants {
-                    setting: setting.to_string(),
-                    grants: grants.unwrap_or_default(),
+                .map(|(setting, grants)| {
+                    let grants = grants.unwrap_or_default();
+                    SettingGrants {
+                        setting: Grant::outcome_of(setting, &grants),
+                        grants,
+                    }
                 })
                 .collect(),
             unavailable,
             series,
             end,
-            notes: self.notes(&methods),
+            notes: self.notes(&methods, &pace),
         })
     }
 
     /// One run, in a thread of its own.
     fn run(
         &self,
-        method: SleepMethod,
-        number: usize,
+        (method, number): (SleepMethod, usize),
         turn: Turn,
+        samples: u32,
         (clock, start_ns): (&Clock, i64),
         stop: Stop<'_>,
     ) -> io::Result<(Series, Vec<Grant>)> {
         let setting = self.settings[number];
-        let mut series = Series::new(
-            Probe::Sleep,
-            method.name(),
-            &setting.to_string(),
-            turn.run.unwrap_or(0),
-        );
+        let mut series = Series::new(Probe::Sleep, method.name(), "", turn.run.unwrap_or(0));
         series.requested_ns = Some(nanoseconds(self.requested));
-        let samples = match turn.run {
-            Some(_) => self.samples,
-            None => self.samples.min(WARM_UP_SAMPLES),
-        };
         let (failed, mut grants) = setting.scheduling.run(|_| {
             let held = setting.hold();
             series.resolution_ns = system::resolution_ns();
@@ -208,6 +211,7 @@ impl SleepPlan {
         })?;
         let (failed, held) = failed;
         grants.extend(held.grants.iter().cloned());
+        series.setting = Grant::outcome_of(&setting, &grants);
         if let Some(why) = failed {
             grants.push(Grant::new(method.name(), Err(why)));
         }
@@ -227,7 +231,52 @@ impl SleepPlan {
         (clock.now_ns() - start_ns) as f64 / f64::from(COST_SAMPLES)
     }
 
-    fn notes(&self, methods: &[SleepMethod]) -> Vec<String> {
+    /// How long it takes at least, whatever [`Plan::time`] says: the rounds that are made anyway, if
+    /// every slot is kept.
+    pub fn least_time(&self) -> Duration {
+        let run = |samples: u32| {
+            let between = self.interval.saturating_mul(samples.saturating_sub(1));
+            between.saturating_add(self.requested)
+        };
+        let warm_up = run(self.warm_up_samples()).saturating_mul(self.plan.warm_up);
+        let counted = run(self.samples).saturating_mul(self.plan.at_least.max(1));
+        let here = |method: &&SleepMethod| SleepMethod::HERE.contains(*method);
+        let methods = self.methods.iter().filter(here).count() * self.settings.len();
+        let methods = u32::try_from(methods).unwrap_or(u32::MAX);
+        warm_up.saturating_add(counted).saturating_mul(methods)
+    }
+
+    fn warm_up_samples(&self) -> u32 {
+        self.samples.min(WARM_UP_SAMPLES)
+    }
+
+    /// Sleeps in a run that counts: fewer than asked for if there is a time to keep and slots are too
+    /// short to be, so that a run takes as long as it would if they were. This is settled before the
+    /// first such run: to end runs early would leave out just the latest sleeps.
+    fn samples_kept(&self, pace: &Pace) -> u32 {
+        let is_kept = pace.found_ns * 4 <= pace.planned_ns * 5;
+        if is_kept || self.plan.time == Duration::MAX {
+            return self.samples;
+        }
+        let samples = i128::from(self.samples) * pace.planned_ns / pace.found_ns;
+        u32::try_from(samples).unwrap_or(self.samples).max(1)
+    }
+
+    fn notes(&self, methods: &[SleepMethod], pace: &Pace) -> Vec<String> {
+        let mut notes = self.grains(methods);
+        let samples = self.samples_kept(pace);
+        if samples < self.samples {
+            notes.push(format!(
+                "Sleeps every {:?} cannot be kept here: a run has {samples} of them, not {}, to end in \
+                 time. What an absolute sleep is late by is mostly that; try a longer --interval.",
+                self.interval, self.samples
+            ));
+        }
+        notes
+    }
+
+    /// What methods round that they are asked for.
+    fn grains(&self, methods: &[SleepMethod]) -> Vec<String> {
         let grain = |method: &&SleepMethod| nanoseconds(self.requested) % method.grain_ns() != 0;
         methods
             .iter()
@@ -240,6 +289,28 @@ impl SleepPlan {
                 )
             })
             .collect()
+    }
+}
+
+/// How long slots take, as the runs for warming up find it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pace {
+    /// One of each method and setting, as planned.
+    planned_ns: i128,
+    /// As found.
+    found_ns: i128,
+}
+
+impl Pace {
+    /// Adds that of a run: the median time from one start to the next.
+    fn add(&mut self, run: &Series, interval: Duration) {
+        let starts = run.samples.windows(2);
+        let between = starts.map(|two| Some(two[1].start_ns.saturating_sub(two[0].start_ns)));
+        let mut found = Percentiles::default();
+        between.for_each(|ns| found.add(ns));
+        let planned_ns = nanoseconds(interval);
+        self.planned_ns += i128::from(planned_ns);
+        self.found_ns += i128::from(found.median().unwrap_or(0).max(planned_ns));
     }
 }
 
@@ -497,6 +568,51 @@ mod tests {
         let samples = measured.series[0].samples.len();
         assert!((20..=200).contains(&samples), "{samples}");
         assert_eq!(measured.table().len(), samples);
+    }
+
+    /// 100,000 slots of 10 ns are a millisecond, in which no system sleeps as often.
+    #[test]
+    fn slots_that_nothing_can_keep_do_not_make_runs_longer() {
+        let mut hasty = plan(&SleepMethod::HERE[..1]);
+        (hasty.requested, hasty.interval) = (Duration::from_nanos(10), Duration::from_nanos(10));
+        (hasty.samples, hasty.plan.at_most) = (100_000, 4);
+        hasty.plan.time = Duration::from_millis(4);
+        let measured = hasty.measure(&Clock::best(), &|| false).unwrap();
+        for run in &measured.series {
+            assert!((1..=20_000).contains(&run.samples.len()));
+        }
+        let told = |note: &String| note.contains("cannot be kept");
+        assert!(measured.notes.iter().any(told), "{:?}", measured.notes);
+
+        // Without a time to keep, as many as were asked for.
+        (hasty.samples, hasty.plan.time) = (50, Duration::MAX);
+        let measured = hasty.measure(&Clock::best(), &|| false).unwrap();
+        assert!(measured.series.iter().all(|run| run.samples.len() == 50));
+    }
+
+    #[test]
+    fn the_least_time_is_that_of_the_rounds_that_are_made_anyway() {
+        let mut long = plan(SleepMethod::HERE);
+        (long.requested, long.interval) = (Duration::from_secs(10), Duration::from_secs(20));
+        (long.samples, long.plan.warm_up, long.plan.at_least) = (3, 0, 2);
+        // Two rounds of runs of three sleeps: 20 s, 20 s, and the last of 10 s.
+        let methods = SleepMethod::HERE.len() as u64;
+        assert_eq!(long.least_time().as_secs(), methods * 2 * 50);
+        long.plan.warm_up = 1;
+        assert_eq!(long.least_time().as_secs(), methods * 3 * 50);
+        let elsewhere = |method: &SleepMethod| !SleepMethod::HERE.contains(method);
+        long.methods = SleepMethod::ALL.into_iter().filter(elsewhere).collect();
+        assert_eq!(long.least_time(), Duration::ZERO);
+    }
+
+    #[test]
+    fn samples_carry_what_was_refused() {
+        let mut asking = plan(&SleepMethod::HERE[..1]);
+        asking.settings[0].scheduling.cpu = Some(100_000);
+        let measured = asking.measure(&Clock::best(), &|| false).unwrap();
+        assert_eq!(measured.settings[0].setting, "CPU 100000 (refused)");
+        let settings = measured.series.iter().map(|series| &series.setting);
+        assert!(settings.eq([&measured.settings[0].setting; 2]));
     }
 
     #[test]

@@ -14,8 +14,8 @@ use crate::output;
 /// What to do with the results.
 #[derive(clap::Args)]
 pub(super) struct Delivery {
-    /// Write to this file too: samples as .parquet, .csv, .jsonl or .arrow; a heat map as .png or
-    /// .svg; a page as .html
+    /// Write to this file too: samples as .parquet, .csv, .jsonl (or .json), .arrow or .txt; a heat map
+    /// as .png or .svg; a page as .html
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
     /// How latencies go up heat maps
@@ -56,8 +56,8 @@ impl Kind {
             _ => answer::Format::of_file(path)
                 .map(Kind::Samples)
                 .ok_or_else(|| {
-                    let known = "its name must end in .parquet, .csv, .jsonl, .arrow or .txt for \
-                                 samples, .png or .svg for a heat map, or .html for a page";
+                    let known = "its name must end in .parquet, .csv, .jsonl (or .json), .arrow or .txt \
+                                 for samples, .png or .svg for a heat map, or .html for a page";
                     Failure::input(path, known)
                 }),
         }

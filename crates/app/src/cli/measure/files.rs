@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use measure::{
     CacheState, Clock, ClockSource, Comparison, FileSet, FileSizes, FilesError, FilesMethod,
-    FilesProbe, Plan,
+    FilesProbe, Plan, Unavailable,
 };
 
 use super::delivery::{Delivery, Show};
@@ -89,7 +89,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     if args.remove {
         probe.set.remove();
     }
-    let measured = measured?;
+    let mut measured = measured?;
+    if let Some(left_out) = left_out(args) {
+        measured.measurement.unavailable.push(left_out);
+    }
     let show = if json { Show::Json } else { Show::Text };
     let delivered = destination.deliver(&Report::of(&measured.measurement), show);
     match measured.failure {
@@ -110,11 +113,29 @@ fn set(args: &Args, stop: measure::Stop<'_>) -> Result<FileSet, Failure> {
     }
 }
 
+/// Whether a method is used unless others are asked for: of files that were not made here, only what
+/// their changes cannot end the program by.
+fn is_usual(args: &Args, method: FilesMethod) -> bool {
+    args.make.is_some() || method.bears_changes()
+}
+
+/// What is not measured unless it is asked for.
+fn left_out(args: &Args) -> Option<Unavailable> {
+    let mut all = FilesMethod::all().filter(|_| args.method.is_empty());
+    let method = all.find(|method| !is_usual(args, *method))?;
+    Some(Unavailable {
+        method: method.to_string(),
+        why: format!(
+            "left out for files that --make did not make: if one is cut short while it is read so, the \
+             system ends the program; --method {method} measures it nevertheless"
+        ),
+    })
+}
+
 fn probe(args: &Args, set: FileSet) -> FilesProbe {
     let methods = match args.method.is_empty() {
-        // Of files of others, only what their changes cannot end the program by.
         true => FilesMethod::all()
-            .filter(|method| args.make.is_some() || method.bears_changes())
+            .filter(|method| is_usual(args, *method))
             .collect(),
         false => args.method.clone(),
     };

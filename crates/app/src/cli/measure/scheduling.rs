@@ -56,23 +56,40 @@ impl SchedulingOptions {
 /// whether it is one of these.
 ///
 /// # Errors
-/// If it is, and its value makes no sense.
+/// If it is, and its value makes no sense, or what it sets was set by a word before it.
 pub(super) fn take_word(word: &str, into: &mut Scheduling) -> Result<bool, String> {
+    let before = *into;
+    let once = |is_set: bool| match is_set {
+        true => Err(format!(
+            "`{word}` comes after a word that sets the same, and one of them would count; leave one out"
+        )),
+        false => Ok(()),
+    };
     let number = |text: &str| {
         text.parse()
             .map_err(|_| format!("`{word}`: no such number"))
     };
     match word.split_once(':') {
-        None if word == "usual" => *into = Scheduling::default(),
+        None if word == "usual" => once(before != Scheduling::default())?,
         None if word == "locked" => into.lock_memory = true,
-        Some(("cpu", cpu)) => into.cpu = Some(number(cpu)?),
+        Some(("cpu", cpu)) => {
+            once(before.cpu.is_some())?;
+            into.cpu = Some(number(cpu)?);
+        }
         Some(("nice", nice)) => {
+            once(before.nice.is_some())?;
             let nice = nice.parse().ok().filter(|nice| (-20..=19).contains(nice));
             into.nice = Some(nice.ok_or_else(|| format!("`{word}`: nice is -20 to 19"))?);
         }
-        Some(("slack", slack)) => into.timer_slack = Some(time(slack)?),
+        Some(("slack", slack)) => {
+            once(before.timer_slack.is_some())?;
+            into.timer_slack = Some(time(slack)?);
+        }
         _ => match policy(word) {
-            Ok(policy) => into.policy = policy,
+            Ok(policy) => {
+                once(before.policy != Policy::Usual)?;
+                into.policy = policy;
+            }
             Err(_) if !POLICIES.contains(&word.split(':').next().unwrap_or_default()) => {
                 return Ok(false);
             }
@@ -148,9 +165,15 @@ mod tests {
             timer_slack: Some(Duration::from_nanos(1)),
         };
         assert_eq!(setting, expected);
+        assert_eq!(take_word("resolution:1", &mut setting), Ok(false));
+        for twice in ["rr:10", "cpu:0", "nice:1", "slack:2ns", "usual"] {
+            let refused = take_word(twice, &mut setting).unwrap_err();
+            assert!(refused.contains("sets the same"), "{refused}");
+        }
+        assert_eq!(setting, expected);
+        let mut setting = Scheduling::default();
         assert_eq!(take_word("usual", &mut setting), Ok(true));
         assert_eq!(setting, Scheduling::default());
-        assert_eq!(take_word("resolution:1", &mut setting), Ok(false));
         for odd in ["fifo:200", "cpu:one", "nice:40", "slack:-1"] {
             assert!(take_word(odd, &mut setting).is_err(), "{odd}");
         }

@@ -36,11 +36,11 @@ pub(super) struct Args {
     /// How long to sleep; a plain number is milliseconds
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "1ms")]
     request: Duration,
-    /// From the start of one sleep to that of the next [default: twice as long as it sleeps; on
-    /// Windows at least 20ms]
+    /// From the start of one sleep to that of the next [default: twice as long as it sleeps, and at
+    /// least 200us, on Windows 20ms]
     #[arg(long, value_name = "TIME", value_parser = time)]
     interval: Option<Duration>,
-    /// For how long to measure in all [default: 10s]
+    /// For how long to measure in all; one run of each is made whatever it takes [default: 10s]
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     time: Option<Duration>,
     /// How many sleeps by each way and setting, whatever time that takes
@@ -120,7 +120,18 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         None => Clock::best(),
         Some(clock) => Clock::open(clock.source())?,
     };
-    let plan = plan(args);
+    let plan = plan(args)?;
+    let least = plan.least_time();
+    if args.count.is_none() && least > plan.plan.time {
+        let time =
+            |time: Duration| output::duration(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX));
+        say(&format!(
+            "this takes at least {}, longer than --for ({}): each way to sleep is measured whatever it \
+             takes; sleep shorter (--request) or in fewer ways (--method)",
+            time(least),
+            time(plan.plan.time),
+        ));
+    }
     let destination = args.delivery.prepare()?;
     if io::stderr().is_terminal() {
         say("measuring; Ctrl-C ends it and keeps what was measured");
@@ -134,14 +145,15 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     destination.deliver(&Report::of(&measurement), show)
 }
 
-fn plan(args: &Args) -> SleepPlan {
+fn plan(args: &Args) -> Result<SleepPlan, Failure> {
     let methods = match args.method.is_empty() {
         true => SleepMethod::HERE.to_vec(),
         false => args.method.clone(),
     };
-    let settings = settings(args);
-    // A clock interrupt of Windows is up to 15.6 ms away.
-    let least = Duration::from_millis(if cfg!(windows) { 20 } else { 0 });
+    let settings = settings(args)?;
+    // A sleep of nothing takes some 60 µs with the usual timer slack of Linux, and on Windows a clock
+    // interrupt is up to 15.6 ms away.
+    let least = Duration::from_micros(if cfg!(windows) { 20_000 } else { 200 });
     let usual = args.request.saturating_mul(2).max(least);
     let interval = args.interval.unwrap_or(usual);
     let time = args.time.unwrap_or(TIME);
@@ -175,7 +187,7 @@ fn plan(args: &Args) -> SleepPlan {
             let runs = sleeps.min(RUNS);
             let plan = Plan {
                 warm_up: 1,
-                at_least: runs.min(Comparison::LEAST_PAIRS as u32),
+                at_least: 1,
                 at_most: runs,
                 time,
                 precision: None,
@@ -183,18 +195,26 @@ fn plan(args: &Args) -> SleepPlan {
             (sleeps.div_ceil(runs), plan)
         }
     };
-    SleepPlan {
+    let mut plan = SleepPlan {
         methods,
         settings,
         requested: args.request,
         interval,
         samples,
         plan,
+    };
+    // Where there is hardly time for one, none is spent on sleeps that do not count.
+    if plan.least_time() > plan.plan.time {
+        plan.plan.warm_up = 0;
     }
+    Ok(plan)
 }
 
 /// That of the options, once for each resolution, and that of `--vs`.
-fn settings(args: &Args) -> Vec<SleepSetting> {
+///
+/// # Errors
+/// If two of them are the same.
+fn settings(args: &Args) -> Result<Vec<SleepSetting>, Failure> {
     let with = |resolution| SleepSetting {
         scheduling: args.scheduling.scheduling(),
         resolution,
@@ -205,7 +225,15 @@ fn settings(args: &Args) -> Vec<SleepSetting> {
         false => args.resolution.iter().map(|r| with(Some(*r))).collect(),
     };
     settings.extend(args.vs);
-    settings
+    for (number, setting) in settings.iter().enumerate() {
+        if settings[..number].contains(setting) {
+            return Err(Failure::Input(format!(
+                "the setting `{setting}` is to be compared with itself; let --vs (or --resolution) say \
+                 another"
+            )));
+        }
+    }
+    Ok(settings)
 }
 
 /// The words of `--vs`.
@@ -214,6 +242,9 @@ fn setting(text: &str) -> Result<SleepSetting, String> {
     let mut scheduling = Scheduling::default();
     for word in text.split(',').map(str::trim) {
         match word.strip_prefix("resolution:") {
+            Some(_) if setting.resolution.is_some() => {
+                return Err("there can be one resolution in a setting".to_owned());
+            }
             Some(ms) => setting.resolution = Some(resolution(ms)?),
             None if word == "no-throttling" => setting.without_throttling = true,
             None if take_word(word, &mut scheduling)? => {}
@@ -325,7 +356,7 @@ mod tests {
         let words = std::iter::once("laglab").chain(line.split_whitespace());
         let line = Line::parse_from(words);
         assert!(!line.json);
-        plan(&line.args)
+        plan(&line.args).expect("a plan")
     }
 
     #[test]
@@ -345,6 +376,35 @@ mod tests {
         assert_eq!(plan.plan.time, Duration::MAX);
         let plan = plan_of("--precision 1%");
         assert_eq!(plan.plan.precision, Some(0.01));
+    }
+
+    #[test]
+    fn for_ends_it_after_one_run_of_each() {
+        let one = SleepMethod::HERE[0].name();
+        let plan = plan_of(&format!("--method {one} --request 100ns --for 2s"));
+        assert_eq!((plan.plan.at_least, plan.plan.warm_up), (1, 1));
+        assert!(plan.least_time() < Duration::from_secs(1));
+        // No system sleeps every 200 ns.
+        assert!(plan.interval >= Duration::from_micros(200));
+        let plan = plan_of(&format!("--method {one} --request 10s --for 1s"));
+        assert_eq!(
+            (plan.samples, plan.plan.at_most, plan.plan.warm_up),
+            (1, 1, 0)
+        );
+        assert_eq!(plan.least_time(), Duration::from_secs(10));
+    }
+
+    #[test]
+    fn nothing_is_compared_with_itself() {
+        for same in [
+            "--vs usual",
+            "--resolution 0.5,0.5",
+            "--realtime fifo:80 --vs fifo:80",
+        ] {
+            let words = ["laglab"].into_iter().chain(same.split_whitespace());
+            let refused = plan(&Line::parse_from(words).args);
+            assert!(matches!(refused, Err(Failure::Input(_))), "{same}");
+        }
     }
 
     #[test]
