@@ -44,7 +44,8 @@ pub(crate) fn page(report: &Report<'_>, scale: HeatScale) -> String {
 }
 
 /// Maps are as wide as there is room for, on paper too.
-const STYLE: &str = "figure svg { display: block; width: 100%; height: auto; } table + h3 { margin-top: 1.2rem; }";
+const STYLE: &str =
+    "figure svg { display: block; width: 100%; height: auto; } table + h3 { margin-top: 1.2rem; }";
 
 fn results(table: &Table) -> Markup {
     let is_figure = |column: usize| table.columns[column].1 == Side::Right;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use measure::net::throughput::{
-    Method, PeerThroughputRun, ThroughputPlan, ThroughputReport, ThroughputRun,
+    Method, PEER, PeerThroughputRun, ThroughputPlan, ThroughputReport, ThroughputRun,
 };
 use measure::{Comparison, End, Grant, Machine, Unavailable, Verdict};
 use serde::Serialize;
@@ -42,16 +42,23 @@ pub(crate) fn throughput(
         .iter()
         .filter(|method| report.of(method.name).next().is_some());
     let methods: Vec<&Method> = methods.collect();
-    let compared = |method: &Method| {
-        let first = methods.first().filter(|first| first.name != method.name)?;
-        Some(report.compared(method.name, first.name))
+    let compared = |method: &str| {
+        let first = methods.first().filter(|first| first.name != method)?;
+        Some(report.compared(method, first.name))
+    };
+    let in_words = |method: &str| match compared(method) {
+        None => String::new(),
+        Some(Err(why)) => format!("not compared: {why}"),
+        Some(Ok(comparison)) => super::in_words(&comparison),
     };
     if json {
-        let compared_to_the_first = (methods.iter())
+        let peer = (!report.peer.is_empty()).then_some(PEER);
+        let compared_to_the_first = (methods.iter().map(|method| method.name))
+            .chain(peer)
             .filter_map(|method| {
                 let comparison = compared(method)?.ok();
                 Some(Compared {
-                    method: method.name,
+                    method,
                     comparison,
                     verdict: comparison.map(|comparison| comparison.verdict()),
                 })
@@ -104,17 +111,13 @@ pub(crate) fn throughput(
             middle(rates).map_or_else(unknown, grouped),
             middle(bytes).map_or_else(unknown, size),
             percent(lost, sent),
-            match compared(method) {
-                None => String::new(),
-                Some(Err(why)) => format!("not compared: {why}"),
-                Some(Ok(comparison)) => super::in_words(&comparison),
-            },
+            in_words(method.name),
         ]);
     }
     if !report.peer.is_empty() {
         let of = |value: fn(&PeerThroughputRun) -> f64| middle(report.peer.iter().map(value));
         columns.row([
-            "iperf3".to_owned(),
+            PEER.to_owned(),
             "another program".to_owned(),
             report.peer.len().to_string(),
             of(|run| run.through.packets_per_second).map_or_else(unknown, grouped),
@@ -123,7 +126,7 @@ pub(crate) fn throughput(
                 report.peer.iter().map(|run| run.through.lost).sum(),
                 report.peer.iter().map(|run| run.through.sent).sum(),
             ),
-            String::new(),
+            in_words(PEER),
         ]);
     }
     columns.write(&mut out)?;

@@ -40,7 +40,7 @@ use socket2::Type;
 
 pub use counter::{Counted, Counter};
 pub use ends::Load;
-pub use plan::{PeerThroughputRun, ThroughputPlan, ThroughputReport, ThroughputRun};
+pub use plan::{PEER, PeerThroughputRun, ThroughputPlan, ThroughputReport, ThroughputRun};
 
 use super::wire::{HEADER_LEN, LARGEST};
 use super::{Around, Buffers, Carrier, NetError};

@@ -12,6 +12,9 @@ use crate::{
     Clock, Comparison, End, Grant, Incomparable, Plan, Scheduling, Stop, Unavailable, compare,
 };
 
+/// The name of the program that is measured beside.
+pub const PEER: &str = "iperf3";
+
 /// What is to be measured.
 #[derive(Debug)]
 pub struct ThroughputPlan {
@@ -82,19 +85,29 @@ impl ThroughputReport {
         self.runs.iter().filter(move |run| run.method == method)
     }
 
-    /// How many times as many packets a second one method brings as another, run by run.
+    /// How many times as many packets a second one method brings as another, run by run; the peer is one
+    /// by its name.
     ///
     /// # Errors
     /// If there are too few runs that both have.
     pub fn compared(&self, method: &str, other: &str) -> Result<Comparison, Incomparable> {
-        let rate = |run: &ThroughputRun| run.through.packets_per_second();
-        let pairs: Vec<(f64, f64)> = (self.of(method))
-            .filter_map(|run| {
-                let beside = self.of(other).find(|beside| beside.run == run.run)?;
-                Some((rate(run)?, rate(beside)?))
-            })
+        let beside = self.rates(other);
+        let pairs: Vec<(f64, f64)> = (self.rates(method).into_iter())
+            .filter_map(|(run, rate)| Some((rate, beside.iter().find(|of| of.0 == run)?.1)))
             .collect();
         compare(&pairs)
+    }
+
+    /// The packets a second of each run of a method, or of the peer.
+    fn rates(&self, method: &str) -> Vec<(u32, f64)> {
+        match method {
+            PEER => (self.peer.iter())
+                .map(|run| (run.run, run.through.packets_per_second))
+                .collect(),
+            _ => (self.of(method))
+                .filter_map(|run| Some((run.run, run.through.packets_per_second()?)))
+                .collect(),
+        }
     }
 }
 
@@ -249,13 +262,13 @@ impl ThroughputPlan {
     fn finds_peer(&self, unavailable: &mut Vec<Unavailable>) -> bool {
         let why = match &self.route {
             Route::There(_) => NetError::OnlyHere.to_string(),
-            Route::Here { .. } if peers::find("iperf3").is_none() => {
-                PeerError::Absent("iperf3").to_string()
+            Route::Here { .. } if peers::find(PEER).is_none() => {
+                PeerError::Absent(PEER).to_string()
             }
             Route::Here { .. } => return true,
         };
         unavailable.push(Unavailable {
-            method: "iperf3".to_owned(),
+            method: PEER.to_owned(),
             why,
         });
         false
