@@ -3,7 +3,7 @@
 use serde::Serialize;
 use views::{Bounds, Rows, TimeBuckets, TimeRange};
 
-use crate::{Group, Sample};
+use crate::{Group, Sample, Series};
 
 /// How latencies go up the axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -86,7 +86,8 @@ impl HeatAxes {
 
     /// The map of a group.
     pub fn map(&self, group: &Group<'_>, title: &str) -> HeatMap {
-        let span_ns = in_a_row(group).last().map_or(1, |(ns, _)| ns + 1);
+        let lengths = group.runs.iter().map(|run| length_ns(run));
+        let span_ns = lengths.fold(0, i64::saturating_add).max(1);
         let range = TimeRange::new(0, span_ns);
         let bounds = Bounds::new(self.upper_ns.clone());
         let classes: Vec<usize> = self.upper_ns.iter().map(|ns| bounds.class(*ns)).collect();
@@ -133,18 +134,29 @@ impl HeatMap {
     }
 }
 
+/// How long a run is: from its first sample's start until the last has ended, and at least 1 ns. All
+/// samples may have begun at once, as reads of a queue do.
+fn length_ns(run: &Series) -> i64 {
+    let first = run.samples.first().map_or(0, |sample| sample.start_ns);
+    let end = |sample: &Sample| {
+        let late = sample.latency_ns.unwrap_or(0).max(0);
+        sample.start_ns.saturating_sub(first).saturating_add(late)
+    };
+    let last = run.samples.iter().map(end).max().unwrap_or(0);
+    last.max(0).saturating_add(1)
+}
+
 /// The samples of a group's runs, each with its time if the runs followed one another.
 fn in_a_row<'g>(group: &'g Group<'_>) -> impl Iterator<Item = (i64, &'g Sample)> {
     let mut offset_ns = 0i64;
     group.runs.iter().flat_map(move |run| {
         let first = run.samples.first().map_or(0, |sample| sample.start_ns);
-        let last = run.samples.last().map_or(0, |sample| sample.start_ns);
         let begin = offset_ns;
-        let length = last.saturating_sub(first).max(0);
-        offset_ns = begin.saturating_add(length).saturating_add(1);
+        let length = length_ns(run);
+        offset_ns = begin.saturating_add(length);
         run.samples.iter().map(move |sample| {
-            let since = sample.start_ns.saturating_sub(first).clamp(0, length);
-            (begin.saturating_add(since), sample)
+            let since = sample.start_ns.saturating_sub(first);
+            (begin.saturating_add(since.clamp(0, length - 1)), sample)
         })
     })
 }
@@ -152,7 +164,7 @@ fn in_a_row<'g>(group: &'g Group<'_>) -> impl Iterator<Item = (i64, &'g Sample)>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Probe, Series};
+    use crate::Probe;
 
     /// Two runs of 1 ms steps, with a pause of an hour between them.
     fn runs(latencies: &[i64]) -> Vec<Series> {
@@ -202,9 +214,10 @@ mod tests {
         assert_eq!(axes.edge_ns(0), 100);
         assert!((axes.edge_ns(1) - 1_000).abs() <= 1);
         assert_eq!(axes.edge_ns(4), 1_000_000);
-        // Two runs of 4 ms one after the other, in two columns: one each.
+        // Two runs one after the other, in two columns: one each. Their last samples begin after 4 ms
+        // and take 1 ms.
         let map = axes.map(&group, "m");
-        assert!((map.span_ns - 8_000_000).abs() < 10);
+        assert!((map.span_ns - 10_000_000).abs() < 10);
         assert_eq!(map.counts, [[1, 1, 1, 2], [1, 1, 1, 2]]);
         let axes = HeatAxes::around(std::slice::from_ref(&group), HeatScale::Linear, 1, 2);
         assert_eq!(axes.map(&group, "m").counts, [[8, 2]]);
@@ -223,6 +236,20 @@ mod tests {
         // Ten samples at equal distances fill ten columns, however far apart they are.
         assert_eq!(maps[0].counts, maps[1].counts);
         assert!(maps[0].counts.iter().filter(|column| column[0] > 0).count() > 8);
+    }
+
+    #[test]
+    fn runs_whose_samples_begin_at_once_are_as_long_as_these_take() {
+        let mut series = runs(&[999; 5]);
+        for sample in series.iter_mut().flat_map(|run| &mut run.samples) {
+            sample.start_ns = 7;
+        }
+        let group = group(&series);
+        let axes = HeatAxes::around(std::slice::from_ref(&group), HeatScale::Linear, 10, 1);
+        let map = axes.map(&group, "m");
+        assert_eq!(map.span_ns, 2 * 1_000);
+        let filled: Vec<u64> = map.counts.iter().map(|column| column[0]).collect();
+        assert_eq!(filled, [5, 0, 0, 0, 0, 5, 0, 0, 0, 0]);
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub use machine::{Machine, Virtualised};
 pub use measurement::{Group, Measurement, SettingGrants, Unavailable};
 pub use pacing::{Lateness, Pacing, Slot};
 pub use percentiles::{Percentiles, Summary};
-pub use picture::{density, heat_colour, heat_png, heat_svg, short_time};
+pub use picture::{density, heat_colour, heat_png, heat_svg, heat_svg_rows, short_time};
 pub use plan::{End, Plan, Turn};
 pub use sample::{Sample, Series};
 pub use scheduling::{Grant, Policy, Scheduling};

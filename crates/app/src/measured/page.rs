@@ -28,7 +28,9 @@ pub(crate) fn page(report: &Report<'_>, scale: HeatScale) -> String {
         section {
             h2 { "Over time" }
             // What names methods in it is escaped by its maker.
-            figure { (PreEscaped(measure::heat_svg(&axes, &maps))) }
+            figure {
+                @for row in measure::heat_svg_rows(&axes, &maps) { (PreEscaped(row)) }
+            }
             p.note { "Each map: time of its own runs to the right, as long as they were, and latency upward, on the same scale in all; the darker, the more samples." }
         }
         section {
@@ -44,8 +46,8 @@ pub(crate) fn page(report: &Report<'_>, scale: HeatScale) -> String {
 }
 
 /// Maps are as wide as there is room for, on paper too.
-const STYLE: &str =
-    "figure svg { display: block; width: 100%; height: auto; } table + h3 { margin-top: 1.2rem; }";
+const STYLE: &str = "figure svg { display: block; width: 100%; height: auto; break-inside: avoid; } \
+     table + h3 { margin-top: 1.2rem; } @media print { figure { break-inside: auto; } }";
 
 fn results(table: &Table) -> Markup {
     let is_figure = |column: usize| table.columns[column].1 == Side::Right;

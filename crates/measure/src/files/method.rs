@@ -262,7 +262,7 @@ impl FromStr for FilesMethod {
             let is_it = |other: &&str| other.eq_ignore_ascii_case(name);
             let (system, _) = ELSEWHERE
                 .iter()
-                .find(|(_, names)| names.iter().any(|it| is_it(&it)))?;
+                .find(|(_, names)| names.iter().any(is_it))?;
             Some(format!(
                 "{name} is one of {system}; here there are {}",
                 known()

@@ -51,6 +51,23 @@ pub fn heat_svg(axes: &HeatAxes, maps: &[HeatMap]) -> String {
     svg.finish()
 }
 
+/// The maps as one SVG for each row of them, and one for the scale of colours, all equally wide: paper
+/// can end between two.
+pub fn heat_svg_rows(axes: &HeatAxes, maps: &[HeatMap]) -> Vec<String> {
+    let most = most(maps);
+    let (width, _) = size(axes, maps);
+    let row = |row: &[HeatMap]| {
+        let mut svg = svg::Svg::new((width, row_height(axes)));
+        draw_row(&mut svg, TOP, axes, row, most);
+        svg.finish()
+    };
+    let mut rows: Vec<String> = maps.chunks(BESIDE).map(row).collect();
+    let mut scale = svg::Svg::new((width, SCALE));
+    draw_scale(&mut scale, (LEFT, 0), most);
+    rows.push(scale.finish());
+    rows
+}
+
 /// The maps as PNG.
 pub fn heat_png(axes: &HeatAxes, maps: &[HeatMap]) -> Vec<u8> {
     let mut raster = raster::Raster::new(size(axes, maps));
@@ -120,14 +137,18 @@ fn draw(canvas: &mut impl Canvas, axes: &HeatAxes, maps: &[HeatMap]) {
     let most = most(maps);
     let mut top = TOP;
     for row in maps.chunks(BESIDE) {
-        let mut left = LEFT;
-        for map in row {
-            draw_map(canvas, (left, top), axes, map, most);
-            left += map_size(axes, map).0 + GAP + LEFT;
-        }
+        draw_row(canvas, top, axes, row, most);
         top += row_height(axes);
     }
     draw_scale(canvas, (LEFT, top - TOP), most);
+}
+
+fn draw_row(canvas: &mut impl Canvas, top: usize, axes: &HeatAxes, maps: &[HeatMap], most: u64) {
+    let mut left = LEFT;
+    for map in maps {
+        draw_map(canvas, (left, top), axes, map, most);
+        left += map_size(axes, map).0 + GAP + LEFT;
+    }
 }
 
 fn draw_map(
@@ -218,7 +239,8 @@ mod tests {
     fn drawn() -> (HeatAxes, Vec<HeatMap>) {
         let mut series = Series::new(Probe::Sleep, "m", "s", 0);
         series.samples = (0..10)
-            .map(|n| Sample::timed(n, n, n + 1_000 * (n + 1)))
+            .map(|n| (10_000 * n, 1_000 * (n + 1)))
+            .map(|(start, took)| Sample::timed(start, start, start + took))
             .collect();
         let group = Group {
             first: &series,
@@ -250,6 +272,36 @@ mod tests {
         assert!(place(third).starts_with(&x), "{}", place(third));
         assert_ne!(place(third), place(svg.find("a &amp;").unwrap()));
         assert!(svg.contains(SCALE_TITLE));
+    }
+
+    #[test]
+    fn rows_of_their_own_are_those_of_the_picture() {
+        let (axes, mut maps) = drawn();
+        maps.push(maps[0].clone());
+        // Alone, the last row would have other colours: this map has most in a cell.
+        maps[1].counts[0][0] = 50;
+        let cells = |svg: &str| {
+            let line = |line: &&str| line.contains("width=\"4\" height=\"4\"");
+            let colour = |line: &str| line.rsplit_once("fill=").unwrap().1.to_owned();
+            svg.lines().filter(line).map(colour).collect::<Vec<_>>()
+        };
+        let rows = heat_svg_rows(&axes, &maps);
+        let [first, second, scale] = &rows[..] else {
+            panic!("{} parts", rows.len());
+        };
+        assert!(scale.contains(SCALE_TITLE) && scale.contains(">50<"));
+        let apart = [cells(first), cells(second)].concat();
+        assert_eq!(apart, cells(&heat_svg(&axes, &maps)));
+        let width = |svg: &str| {
+            svg.split("viewBox=")
+                .nth(1)
+                .unwrap()
+                .split(' ')
+                .nth(2)
+                .unwrap()
+                .to_owned()
+        };
+        assert!(rows.iter().all(|row| width(row) == width(first)));
     }
 
     #[test]
