@@ -257,13 +257,15 @@ impl RoundTripPlan {
                     Ok(exchange) => exchange,
                     Err(error) => return fail(error),
                 };
-                let mut series = Series::new(Probe::Net, &method, &setting.to_string(), run);
+                // What it is called is what it was when it was first measured.
+                let granted = grants[number].get_or_insert_with(|| exchange.grants());
+                let setting = Grant::outcome_of(setting, granted);
+                let mut series = Series::new(Probe::Net, &method, &setting, run);
                 series.size_bytes = Some(self.size as u64);
                 series.interval_ns = exchange.trips.interval_ns;
                 series.samples = (exchange.trips.trips.iter())
                     .map(|trip| sample(trip, start_ns))
                     .collect();
-                grants[number].get_or_insert_with(|| exchange.grants());
                 let is_silent = exchange.trips.ended == Ended::Silent;
                 let median = series.percentiles().median();
                 // Of a warm-up that found the reflector dead the news are worth keeping.
@@ -301,9 +303,12 @@ impl RoundTripPlan {
         };
         report.measurement.notes.extend(report.failed.clone());
         report.measurement.settings = (self.settings.iter().zip(grants))
-            .map(|(setting, grants)| SettingGrants {
-                setting: setting.to_string(),
-                grants: grants.unwrap_or_default(),
+            .map(|(setting, grants)| {
+                let grants = grants.unwrap_or_default();
+                SettingGrants {
+                    setting: Grant::outcome_of(setting, &grants),
+                    grants,
+                }
             })
             .collect();
         let sentences = report.sentences();
