@@ -187,15 +187,47 @@ fn strangers_are_refused_and_others_served_after_them() {
         // More than a line is, and nothing at all.
         assert_eq!(said_to(at, &[b'x'; 10_000]), "");
         drop(TcpStream::connect(at).expect("connected"));
-        // Packets of somebody who asked for nothing.
-        let stranger = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
-        let _ = stranger.send_to(&[0; 100], at);
         let blocking = Method::named("blocking").expect("there is");
         measure(at, &[blocking])
     });
     let report = report.expect("measured");
     assert_eq!((report.failed, report.runs.len()), (None, 1));
     assert_eq!((counted.runs, counted.others), (2, 9));
+}
+
+/// Somebody who asked for nothing sends in the midst of a run, and when all was sent but not yet received.
+#[test]
+fn packets_of_strangers_are_not_counted_and_do_not_end_the_count() {
+    for method in ["blocking", "sendto"] {
+        let (_, counted) = while_counting(&Testbed::loopback(), &counter(), |at| {
+            let own = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
+            let stranger = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
+            let port = own.local_addr().expect("an address").port();
+            let mut stream = TcpStream::connect(at).expect("connected");
+            let mut lines = BufReader::new(stream.try_clone().expect("cloned")).lines();
+            let mut next = || lines.next().expect("a line").expect("read");
+            let request = format!(
+                "{{\"laglab_throughput\":1,\"method\":\"{method}\",\"size\":100,\"time_ms\":10,\
+                 \"buffer_bytes\":null,\"port\":{port}}}\n"
+            );
+            stream.write_all(request.as_bytes()).expect("asked");
+            assert!(next().starts_with("{\"ready\":"));
+            own.send_to(&[0; 100], at).expect("sent");
+            stranger.send_to(&[0; 100], at).expect("sent");
+            stream.write_all(b"{\"sent\":3}\n").expect("said");
+            // Later than that was said, but not too late.
+            thread::sleep(Duration::from_millis(20));
+            stranger.send_to(&[0; 100], at).expect("sent");
+            own.send_to(&[0; 100], at).expect("sent");
+            own.send_to(&[0; 100], at).expect("sent");
+            let told = next();
+            assert!(
+                told.starts_with("{\"counted\":{\"packets\":3,\"bytes\":300,"),
+                "{method}: {told}"
+            );
+        });
+        assert_eq!((counted.runs, counted.packets), (1, 3), "{method}");
+    }
 }
 
 /// An end that answers the first lines so, and then is gone.

@@ -135,6 +135,14 @@ struct Train {
     next: Option<(Destination, bool)>,
 }
 
+/// Whether messages may share the memory in which they came: only if all are handed out before more is
+/// received, or a few short ones could hold much of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Share {
+    Yes,
+    No,
+}
+
 /// What [`Socket::recv`] has to say.
 #[derive(Debug)]
 pub enum Received {
@@ -250,9 +258,9 @@ impl Socket {
         let source = self.source.as_mut().ok_or(SocketError::NoSource)?;
         let sent = source.send(message);
         let now = self.now();
-        self.flush(now)?;
+        let flushed = self.flush(now);
         match sent {
-            Ok(sqn) => Ok(sqn),
+            Ok(sqn) => flushed.map(|()| sqn),
             Err(SendError::NotYet { until }) => Err(SocketError::NotYet {
                 wait: until.map(|until| until.since(now)),
             }),
@@ -266,7 +274,7 @@ impl Socket {
     ///
     /// # Errors
     /// As [`Socket::send`], but for what has to wait: that is not sent and not counted. Where the system
-    /// refuses, all were taken.
+    /// refuses, all were taken; where some have to wait, too, the refusal is left to the next call.
     pub fn send_many<'a>(
         &mut self,
         messages: impl IntoIterator<Item = &'a [u8]>,
@@ -301,12 +309,14 @@ impl Socket {
         loop {
             match self.send(message) {
                 Err(SocketError::NotYet { .. }) => {
+                    // The message has not been taken yet. What the system refuses meanwhile is lost on its
+                    // way, and told once it was, if that lasts.
                     let now = self.now();
-                    while self.receive(now)? == More::Perhaps {}
-                    self.flush(now)?;
+                    while matches!(self.receive(now, Share::No), Ok(More::Perhaps)) {}
+                    let _ = self.flush(now);
                     let wait = self.timeout(now).unwrap_or(Duration::from_millis(10));
-                    if !wait.is_zero() {
-                        self.wait(Some(wait))?;
+                    if !wait.is_zero() && self.wait(Some(wait)).is_err() {
+                        std::thread::sleep(wait.min(Duration::from_millis(10)));
                     }
                 }
                 sent => return sent,
@@ -337,7 +347,7 @@ impl Socket {
             let now = self.now();
             if !std::mem::take(&mut self.is_drained) {
                 // What is due is sent after that: a packet may have made it needless.
-                self.is_drained = self.receive(now)? == More::No;
+                self.is_drained = self.receive(now, Share::Yes)? == More::No;
                 self.flush(now)?;
                 continue;
             }
@@ -389,7 +399,7 @@ impl Socket {
     }
 
     /// Receives one batch of packets.
-    fn receive(&mut self, now: Time) -> Result<More, SocketError> {
+    fn receive(&mut self, now: Time, share: Share) -> Result<More, SocketError> {
         let Self {
             link,
             source,
@@ -411,7 +421,7 @@ impl Socket {
             } else if let Some(receiver) = receiver
                 && (only.is_empty() || packet.body.is_upstream() || only.contains(&from))
             {
-                receiver.handle_from(now, from, &packet, room);
+                receiver.handle_from(now, from, &packet, room.filter(|_| share == Share::Yes));
             }
         })
     }

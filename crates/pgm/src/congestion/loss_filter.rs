@@ -30,19 +30,28 @@ impl Losses {
             return None;
         }
         let step = sqn.since(self.highest);
-        // Beyond some, more losses change nothing: the filter says that all is lost.
-        for _ in 1..step.min(1000) {
-            self.filter.add(true);
-        }
+        self.lose(step - 1);
         self.filter.add(false);
         self.highest = sqn;
         Some(step)
     }
 
-    /// Numbers up to this one that did not come are not used, and so are not missing.
-    pub(crate) fn unused_until(&mut self, end: Sqn) {
+    /// The last packet of a group that was cut short is `last`, and the numbers after it up to `end` are not
+    /// used: what of the former did not come is missing, the latter are not.
+    pub(crate) fn cut_short(&mut self, last: Sqn, end: Sqn) {
+        if self.highest.is_before(last) {
+            self.lose(last.since(self.highest));
+            self.highest = last;
+        }
         if self.highest.is_before(end) {
             self.highest = end;
+        }
+    }
+
+    fn lose(&mut self, packets: u32) {
+        // Beyond some, more losses change nothing: the filter says that all is lost.
+        for _ in 0..packets.min(1_000) {
+            self.filter.add(true);
         }
     }
 
@@ -75,7 +84,34 @@ impl LossFilter {
 
 #[cfg(test)]
 mod tests {
-    use super::LossFilter;
+    use super::{LossFilter, Losses};
+    use crate::wire::Sqn;
+
+    /// Of numbers 100 to 103 only 100 and 102 come, or not even the latter, and 103 is not used.
+    #[test]
+    fn what_is_not_used_is_not_lost_and_what_did_not_come_is() {
+        let lost = |fates: &[bool]| {
+            let mut filter = LossFilter::default();
+            fates.iter().for_each(|is_lost| filter.add(*is_lost));
+            filter.loss()
+        };
+        for (last_comes, fates) in [
+            (true, &[false, true, false, false][..]),
+            (false, &[false, true, true, false]),
+        ] {
+            let mut losses = Losses::after(Sqn(99));
+            losses.came(Sqn(100));
+            if last_comes {
+                losses.came(Sqn(102));
+            }
+            losses.cut_short(Sqn(102), Sqn(103));
+            // Said twice, it changes nothing.
+            losses.cut_short(Sqn(102), Sqn(103));
+            assert_eq!(losses.came(Sqn(104)), Some(1));
+            assert_eq!(losses.loss(), lost(fates), "{last_comes}");
+        }
+        assert!(lost(&[true, false]) > lost(&[true, false, false]));
+    }
 
     #[test]
     fn one_loss_weighs_500_and_fades() {

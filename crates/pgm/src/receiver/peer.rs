@@ -251,10 +251,11 @@ impl Peer {
 
     /// Where a group was cut short, the rest of its numbers is not lost.
     fn numbers_unused(&mut self, sqn: Sqn, short: Option<(u32, u32)>) {
-        if let (Some(losses), Some((_, size))) = (&mut self.losses, short)
-            && losses.highest().group(size) == sqn.group(size)
+        if let (Some(losses), Some((packets, size))) = (&mut self.losses, short)
+            && (1..size).contains(&packets)
         {
-            losses.unused_until(sqn.group(size).plus(size - 1));
+            let group = sqn.group(size);
+            losses.cut_short(group.plus(packets - 1), group.plus(size - 1));
         }
     }
 

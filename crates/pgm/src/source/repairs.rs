@@ -36,7 +36,9 @@ impl Confirmation {
     /// Whether it says all that another does.
     fn says(&self, other: &Confirmation) -> bool {
         let numbers = &other.numbers;
-        self.parity == other.parity && numbers.iter().all(|sqn| self.numbers.contains(sqn))
+        self.parity == other.parity
+            && self.numbers.len() >= numbers.len()
+            && numbers.iter().all(|sqn| self.numbers.contains(sqn))
     }
 }
 

@@ -36,7 +36,8 @@ pub struct SourceStatistics {
     /// Acknowledgements received.
     pub acks: u64,
     /// Of the receivers that say how much they lose the one that loses most; none before the first says
-    /// so, which it does with what it asks for.
+    /// so, which it does with what it asks for. What it says later replaces that, and another that loses more
+    /// then is known once it says so again; one that has left stays.
     pub loss: Option<LossReport>,
 }
 

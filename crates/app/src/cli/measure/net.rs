@@ -65,7 +65,8 @@ pub(super) struct Args {
     interface: Option<String>,
     /// What carries the packets; of several (comma-separated) each is measured. PGM, which sends again
     /// what is lost, needs a group [with it the default is 239.255.76.76, or ff18::7676] and has the two
-    /// ports after --port; OpenPGM and epgm do, too, and have the third, and the fourth and fifth
+    /// ports after --port; OpenPGM and epgm need a group, too, and have the third port after it, and the
+    /// fourth and fifth
     #[arg(
         long,
         value_enum,
@@ -188,7 +189,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
 }
 
-/// What was asked for and cannot be had together, if anything: nothing is left out silently.
+/// What was asked for and cannot be had together, if anything.
 fn contradiction(args: &Args) -> Option<&'static str> {
     let reflects = args.role == Some(Role::Reflector);
     let of_a_source = args.to.is_some()
@@ -222,6 +223,10 @@ fn contradiction(args: &Args) -> Option<&'static str> {
         (
             reflects && of_a_source,
             "a reflector has no --to, --rate, --vs, --method and --output: those are for its source",
+        ),
+        (
+            reflects && args.throughput && args.buffer.is_some(),
+            "the source says which buffers the end that counts is to ask for: --buffer there",
         ),
         (
             reflects && args.port == 0,
@@ -301,7 +306,7 @@ fn throughput(args: &Args, json: bool) -> Result<(), Failure> {
                 .copied()
                 .filter(|method| carriers(args).contains(&method.carrier()))
                 .collect(),
-            false => args.method.clone(),
+            false => once(&args.method),
         },
         scheduling: args.scheduling.scheduling(),
         size: args.size,
@@ -318,6 +323,17 @@ fn throughput(args: &Args, json: bool) -> Result<(), Failure> {
         (_, Some(why)) => Err(Failure::Input(why)),
         (_, None) => Ok(()),
     }
+}
+
+/// Each method once.
+fn once(asked: &[Method]) -> Vec<Method> {
+    let mut methods: Vec<Method> = Vec::new();
+    for method in asked {
+        if methods.iter().all(|known| known.name != method.name) {
+            methods.push(*method);
+        }
+    }
+    methods
 }
 
 /// The runs that were asked for, however long they take.
@@ -343,8 +359,12 @@ fn sockets(args: &Args) -> UdpOptions {
 
 /// What carries packets: each once.
 fn carriers(args: &Args) -> Vec<Carrier> {
-    let mut carriers: Vec<Carrier> = args.transport.iter().map(|of| of.carrier()).collect();
-    carriers.dedup();
+    let mut carriers = Vec::new();
+    for carrier in args.transport.iter().map(|of| of.carrier()) {
+        if !carriers.contains(&carrier) {
+            carriers.push(carrier);
+        }
+    }
     carriers
 }
 

@@ -184,6 +184,34 @@ impl Method {
             calls: "UDP_SEGMENT, UDP_GRO",
             way: Way::udp(segments::sender, segments::receiver),
         },
+        #[cfg(windows)]
+        Method {
+            name: "iocp",
+            calls: "64 WSASend, 64 WSARecv, a completion port",
+            way: Way::udp(iocp::sender, iocp::receiver),
+        },
+        #[cfg(windows)]
+        Method {
+            name: "rio",
+            calls: "registered I/O: 64 RIOSend, 64 RIOReceive a commit",
+            way: Way::Udp {
+                socket: rio::SOCKET,
+                sender: rio::sender,
+                receiver: rio::receiver,
+            },
+        },
+        #[cfg(windows)]
+        Method {
+            name: "uso",
+            calls: "UDP_SEND_MSG_SIZE, recv",
+            way: Way::udp(segments::sender, blocking::receiver),
+        },
+        #[cfg(windows)]
+        Method {
+            name: "uso_uro",
+            calls: "UDP_SEND_MSG_SIZE, UDP_RECV_MAX_COALESCED_SIZE",
+            way: Way::udp(segments::sender, segments::receiver),
+        },
         Method {
             name: "group",
             calls: if cfg!(target_os = "linux") {
@@ -219,34 +247,6 @@ impl Method {
             name: "epgm",
             calls: "ZeroMQ: a call a message",
             way: Way::Group(Carrier::Epgm),
-        },
-        #[cfg(windows)]
-        Method {
-            name: "iocp",
-            calls: "64 WSASend, 64 WSARecv, a completion port",
-            way: Way::udp(iocp::sender, iocp::receiver),
-        },
-        #[cfg(windows)]
-        Method {
-            name: "rio",
-            calls: "registered I/O: 64 RIOSend, 64 RIOReceive a commit",
-            way: Way::Udp {
-                socket: rio::SOCKET,
-                sender: rio::sender,
-                receiver: rio::receiver,
-            },
-        },
-        #[cfg(windows)]
-        Method {
-            name: "uso",
-            calls: "UDP_SEND_MSG_SIZE, recv",
-            way: Way::udp(segments::sender, blocking::receiver),
-        },
-        #[cfg(windows)]
-        Method {
-            name: "uso_uro",
-            calls: "UDP_SEND_MSG_SIZE, UDP_RECV_MAX_COALESCED_SIZE",
-            way: Way::udp(segments::sender, segments::receiver),
         },
     ];
 
@@ -441,7 +441,9 @@ fn receive(
         arrived.taken.bytes += taken.bytes;
         if was_ended {
             patience -= now_ns - before_ns;
-            if taken.packets == 0 || patience <= 0 {
+            // Nothing for as long as that, not only for now: a packet of somebody else's is none of ours.
+            let was_silent = taken.packets == 0 && now_ns - before_ns >= WAIT.as_nanos() as i64 / 2;
+            if was_silent || patience <= 0 {
                 return Ok(arrived);
             }
         }

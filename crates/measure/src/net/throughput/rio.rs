@@ -17,7 +17,7 @@ mod simulated;
 mod tests;
 
 use std::io;
-use std::mem;
+use std::mem::{self, ManuallyDrop};
 use std::net::UdpSocket;
 use std::os::windows::io::{AsRawHandle, AsRawSocket, FromRawHandle, OwnedHandle};
 use std::ptr::{null, without_provenance};
@@ -50,7 +50,7 @@ struct Queue {
     requests: RIO_RQ,
     completions: RIO_CQ,
     /// Tells that there are completions, once that was asked for.
-    event: OwnedHandle,
+    event: ManuallyDrop<OwnedHandle>,
     /// Whether it was asked for and not told yet.
     is_awaited: bool,
     /// [`BURST`] slots of `size` bytes each.
@@ -73,7 +73,7 @@ impl Queue {
             socket: Some(socket),
             requests: INVALID_RQ,
             completions: INVALID_CQ,
-            event: event()?,
+            event: ManuallyDrop::new(event()?),
             is_awaited: false,
             memory: vec![0; size * BURST],
             buffer: INVALID_BUFFER,
@@ -233,7 +233,8 @@ impl Drop for Queue {
             }
         }
         if !self.is_idle() {
-            // Then the registration stays, too: to end it now "is considered a serious error".
+            // Then the registration stays, too: to end it now "is considered a serious error"; and the event,
+            // which the completion queue knows.
             mem::forget(mem::take(&mut self.memory));
             return;
         }
@@ -241,6 +242,7 @@ impl Drop for Queue {
         unsafe {
             (self.functions.close_completion_queue)(self.completions);
             (self.functions.deregister_buffer)(self.buffer);
+            ManuallyDrop::drop(&mut self.event);
         }
     }
 }

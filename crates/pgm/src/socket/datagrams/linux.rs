@@ -122,7 +122,7 @@ fn receive_many(
     came: &mut Vec<Came>,
     flags: MsgFlags,
 ) -> io::Result<()> {
-    let mut parts: Vec<_> = (room.chunks_mut(APART))
+    let mut parts: Vec<_> = (room.chunks_exact_mut(APART))
         .map(|part| [IoSliceMut::new(part)])
         .collect();
     // Made anew for each call, since it has pointers, with which a socket could go to no other thread.
