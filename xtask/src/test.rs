@@ -34,8 +34,17 @@ const ON_WINDOWS: [&str; 9] = [
 
 /// Test programs of those libraries that are about files, folders, servers, scripts, sockets and rings;
 /// all their unit tests run, too. The other programs feed them bytes, thousands of cases of some.
-const LIBRARY_TESTS_ON_WINDOWS: [&str; 9] = [
-    "files", "net", "open", "ring", "scripts", "servers", "sockets", "store", "stores",
+const LIBRARY_TESTS_ON_WINDOWS: [&str; 10] = [
+    "files",
+    "net",
+    "net_throughput",
+    "open",
+    "ring",
+    "scripts",
+    "servers",
+    "sockets",
+    "store",
+    "stores",
 ];
 
 /// What stands in for the system's rings and for recorders in the tests of `ioring`, `measure` and
