@@ -199,7 +199,7 @@ fn what_cannot_be_says_what_to_do() {
                 "--patience",
                 "100ms",
             ],
-            "no reflector answers at 127.0.0.1:9 after 0.1 s",
+            "no reflector answers at 127.0.0.1:9 by udp after 0.1 s",
         ),
         (
             &["--role", "reflector", "--bind", "192.0.2.9"],
@@ -207,7 +207,7 @@ fn what_cannot_be_says_what_to_do() {
         ),
         (
             &["--group", "239.1.2.3", "--interface", "nosuch"],
-            "--role <ROLE>",
+            "the test bed has its own",
         ),
         (
             &["--role", "reflector", "--interface", "nosuch"],
@@ -235,6 +235,30 @@ fn what_cannot_be_says_what_to_do() {
         (
             &["--throughput", "--role", "reflector", "--transport", "pgm"],
             "so that both ends are here",
+        ),
+        (
+            &["--loopback", "--group", "239.1.2.3", "--interface", "lo"],
+            "the test bed has its own",
+        ),
+        (
+            &["--rate", "5k", "--method", "blocking"],
+            "--method is for --throughput",
+        ),
+        (
+            &["--rate", "5k", "--bind", "127.0.0.1"],
+            "--bind is where a reflector listens",
+        ),
+        (
+            &["--role", "reflector", "--rate", "5k"],
+            "those are for its source",
+        ),
+        (
+            &["--role", "reflector", "--port", "0"],
+            "name one with --port",
+        ),
+        (
+            &["--loopback", "--rate", "1", "--for", "0.2s"],
+            "nothing is due in 0.2 s at 1/s",
         ),
         (&["--rate", "fast"], "expected packets a second"),
         (&["--dscp", "64"], "expected 0 to 63, EF"),

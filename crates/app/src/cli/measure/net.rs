@@ -61,7 +61,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["to", "bind"])]
     group: Option<IpAddr>,
     /// The interface for the group: its name, number or address
-    #[arg(long, value_name = "NAME", requires = "role")]
+    #[arg(long, value_name = "NAME")]
     interface: Option<String>,
     /// What carries the packets; of several (comma-separated) each is measured. PGM, which sends again
     /// what is lost, needs a group [with it the default is 239.255.76.76, or ff18::7676] and has the two

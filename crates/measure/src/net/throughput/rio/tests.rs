@@ -18,9 +18,12 @@ fn sockets(kind: Type) -> [UdpSocket; 2] {
         socket.bind(&here.into()).expect("bound");
         UdpSocket::from(socket)
     };
-    let [near, far] = [open(), open()];
-    super::super::connect(&near, &far).expect("connected");
-    [near, far]
+    let ends = [open(), open()];
+    let at = |end: &UdpSocket| end.local_addr().expect("an address");
+    for (end, other) in [(0, 1), (1, 0)] {
+        ends[end].connect(at(&ends[other])).expect("connected");
+    }
+    ends
 }
 
 /// Sends five bursts and receives them, with pauses between them in which nothing comes.
