@@ -262,7 +262,7 @@ impl RoundTripPlan {
                 let setting = Grant::outcome_of(setting, granted);
                 let mut series = Series::new(Probe::Net, &method, &setting, run);
                 series.size_bytes = Some(self.size as u64);
-                series.interval_ns = exchange.trips.interval_ns;
+                series.interval_ns = pace.interval_ns();
                 series.samples = (exchange.trips.trips.iter())
                     .map(|trip| sample(trip, start_ns))
                     .collect();

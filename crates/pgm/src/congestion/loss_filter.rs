@@ -18,7 +18,7 @@ impl Losses {
         }
     }
 
-    /// The highest number that came.
+    /// The highest number that is known of: it came, or its group was cut short there.
     pub(crate) fn highest(&self) -> Sqn {
         self.highest
     }

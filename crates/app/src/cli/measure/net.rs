@@ -306,7 +306,9 @@ fn throughput(args: &Args, json: bool) -> Result<(), Failure> {
                 .copied()
                 .filter(|method| carriers(args).contains(&method.carrier()))
                 .collect(),
-            false => once(&args.method),
+            false => once(args.method.iter().copied(), |known, method| {
+                known.name == method.name
+            }),
         },
         scheduling: args.scheduling.scheduling(),
         size: args.size,
@@ -325,15 +327,15 @@ fn throughput(args: &Args, json: bool) -> Result<(), Failure> {
     }
 }
 
-/// Each method once.
-fn once(asked: &[Method]) -> Vec<Method> {
-    let mut methods: Vec<Method> = Vec::new();
-    for method in asked {
-        if methods.iter().all(|known| known.name != method.name) {
-            methods.push(*method);
+/// Each once: the first of those that are the same.
+fn once<T>(asked: impl IntoIterator<Item = T>, is_same: impl Fn(&T, &T) -> bool) -> Vec<T> {
+    let mut all: Vec<T> = Vec::new();
+    for one in asked {
+        if !all.iter().any(|known| is_same(known, &one)) {
+            all.push(one);
         }
     }
-    methods
+    all
 }
 
 /// The runs that were asked for, however long they take.
@@ -359,13 +361,8 @@ fn sockets(args: &Args) -> UdpOptions {
 
 /// What carries packets: each once.
 fn carriers(args: &Args) -> Vec<Carrier> {
-    let mut carriers = Vec::new();
-    for carrier in args.transport.iter().map(|of| of.carrier()) {
-        if !carriers.contains(&carrier) {
-            carriers.push(carrier);
-        }
-    }
-    carriers
+    let carriers = args.transport.iter().map(|of| of.carrier());
+    once(carriers, |known, carrier| known == carrier)
 }
 
 /// The group, if it goes through one. Whatever is measured beside PGM goes through the same.

@@ -32,7 +32,7 @@ pub enum Pace {
 
 impl Pace {
     /// The distance of two packets, where there is one.
-    fn interval_ns(self) -> Option<i64> {
+    pub(super) fn interval_ns(self) -> Option<i64> {
         match self {
             Pace::PerSecond(rate) => Some(1_000_000_000 / i64::from(rate.get())),
             Pace::PingPong => None,
@@ -111,8 +111,6 @@ pub struct RoundTrips {
     /// With which traffic classes packets reached the reflector, and how many of those that came back
     /// did; empty where its system does not say.
     pub seen_classes: Vec<(u8, u64)>,
-    /// How far apart packets were to be sent, where that was given.
-    pub interval_ns: Option<i64>,
     /// What the scheduler granted.
     pub grants: Vec<Grant>,
     /// What was sent again, of a transport that does that.
@@ -160,7 +158,6 @@ pub fn measure(
     };
     Ok(RoundTrips {
         grants,
-        interval_ns: traffic.pace.interval_ns(),
         repairs: transport.repairs(),
         ..books?.closed(traffic.warm_up)
     })
@@ -220,7 +217,6 @@ impl Books {
             seen_classes: seen_classes(&self.trips, &arrivals),
             trips: self.trips,
             tally,
-            interval_ns: None,
             grants: Vec::new(),
             repairs: None,
             refused: self.refused.map(|error| error.to_string()),

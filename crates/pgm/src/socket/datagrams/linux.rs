@@ -85,14 +85,13 @@ impl Calls {
         came: &mut Vec<Came>,
         waiting: bool,
     ) -> io::Result<()> {
+        if !self.joined {
+            return receive_many(socket, room, came, waiting);
+        }
         let flags = match waiting {
-            true => MsgFlags::MSG_WAITFORONE,
+            true => MsgFlags::empty(),
             false => MsgFlags::MSG_DONTWAIT,
         };
-        if !self.joined {
-            return receive_many(socket, room, came, flags);
-        }
-        let flags = flags.difference(MsgFlags::MSG_WAITFORONE);
         let mut parts = [IoSliceMut::new(room)];
         let control = Some(&mut self.control[..]);
         let got = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut parts, control, flags)?;
@@ -120,8 +119,12 @@ fn receive_many(
     socket: &UdpSocket,
     room: &mut [u8],
     came: &mut Vec<Came>,
-    flags: MsgFlags,
+    waiting: bool,
 ) -> io::Result<()> {
+    let flags = match waiting {
+        true => MsgFlags::MSG_WAITFORONE,
+        false => MsgFlags::MSG_DONTWAIT,
+    };
     let mut parts: Vec<_> = (room.chunks_exact_mut(APART))
         .map(|part| [IoSliceMut::new(part)])
         .collect();

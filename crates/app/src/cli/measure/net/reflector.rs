@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use measure::Clock;
 use measure::net::throughput::Counter;
 use measure::net::{self, Around, Patience, Place, Side};
+use measure::{Clock, Grant};
 
 use super::{Args, carriers, group, has_stopped, in_group, sockets};
 use crate::cli::{Failure, say};
@@ -24,20 +24,12 @@ pub(super) fn reflect(args: &Args, json: bool) -> Result<(), Failure> {
     let scheduling = args.scheduling.scheduling();
     let (mut end, granted) = carrier.open(Side::Far, &place, &sockets(args), &scheduling)?;
     say(&format!("reflecting at {place}; Ctrl-C ends it"));
-    let patience = Patience {
-        in_all: args.time,
-        idle: None,
-    };
     let (reflected, grants) =
-        scheduling.run(|_| net::reflect(&mut *end, patience, &has_stopped))?;
+        scheduling.run(|_| net::reflect(&mut *end, patience(args), &has_stopped))?;
     let reflected = reflected?;
     if json {
         output::json(&reflected)?;
         return Ok(());
-    }
-    let mut out = output::for_people();
-    for grant in grants.iter().chain(&granted.others) {
-        output::paragraph(&mut out, &grant.to_string())?;
     }
     let counts = format!(
         "{} packets of {} runs sent back, {} of strangers left unanswered, {} answers refused by the \
@@ -47,9 +39,7 @@ pub(super) fn reflect(args: &Args, json: bool) -> Result<(), Failure> {
         output::grouped(reflected.strangers),
         output::grouped(reflected.not_sent),
     );
-    output::paragraph(&mut out, &counts)?;
-    out.flush()?;
-    Ok(())
+    tell(grants.iter().chain(&granted.others), &counts)
 }
 
 /// Counts what a source on another machine sends.
@@ -57,25 +47,17 @@ pub(super) fn count(args: &Args, json: bool) -> Result<(), Failure> {
     let counter = Counter::open(listen_at(args))?;
     let at = counter.local_address()?;
     say(&format!("counting at {at}; Ctrl-C ends it"));
-    let patience = Patience {
-        in_all: args.time,
-        idle: None,
-    };
     let scheduling = args.scheduling.scheduling();
     let around = Around {
         clock: &Clock::best(),
         scheduling: &scheduling,
         stop: &has_stopped,
     };
-    let (counted, grants) = scheduling.run(|_| counter.count(patience, around))?;
+    let (counted, grants) = scheduling.run(|_| counter.count(patience(args), around))?;
     let counted = counted?;
     if json {
         output::json(&counted)?;
         return Ok(());
-    }
-    let mut out = output::for_people();
-    for grant in grants {
-        output::paragraph(&mut out, &grant.to_string())?;
     }
     let counts = format!(
         "{} packets, {}, of {} runs counted; {} connections brought none",
@@ -84,7 +66,24 @@ pub(super) fn count(args: &Args, json: bool) -> Result<(), Failure> {
         output::grouped(counted.runs),
         output::grouped(counted.others),
     );
-    output::paragraph(&mut out, &counts)?;
+    tell(grants.iter(), &counts)
+}
+
+/// For how long an end works.
+fn patience(args: &Args) -> Patience {
+    Patience {
+        in_all: args.time,
+        idle: None,
+    }
+}
+
+/// Tells what was granted and what came.
+fn tell<'g>(grants: impl Iterator<Item = &'g Grant>, counts: &str) -> Result<(), Failure> {
+    let mut out = output::for_people();
+    for grant in grants {
+        output::paragraph(&mut out, &grant.to_string())?;
+    }
+    output::paragraph(&mut out, counts)?;
     out.flush()?;
     Ok(())
 }
