@@ -10,7 +10,7 @@ mod statistics;
 mod window;
 
 use std::{
-    collections::{BTreeMap, VecDeque, btree_map::Entry},
+    collections::{BTreeMap, VecDeque},
     net::IpAddr,
 };
 
@@ -122,25 +122,31 @@ impl Receiver {
         if packet.destination_port != self.config.destination_port {
             return;
         }
-        let is_full = self.peers.len() >= self.config.sources;
-        let peer = match self.peers.entry(tsi) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => {
-                let introduces =
-                    matches!(packet.body, Body::Spm(_) | Body::Odata(_) | Body::Rdata(_));
-                if !introduces {
-                    return;
-                }
-                if is_full {
-                    self.ignored += 1;
-                    return;
-                }
-                let seed = self.rng.u64(..);
-                new.insert(Peer::new(self.config, tsi, from, now, seed))
-            }
+        let peer = match self.peers.get_mut(&tsi) {
+            Some(known) => Some(known),
+            None => self.meet(now, from, packet),
         };
-        peer.handle(now, from, packet, room);
-        self.may_have_events(tsi);
+        if let Some(peer) = peer {
+            peer.handle(now, from, packet, room);
+            self.may_have_events(tsi);
+        }
+    }
+
+    /// A source that is heard for the first time, if the packet introduces it and there is room for one
+    /// more.
+    #[cold]
+    fn meet(&mut self, now: Time, from: IpAddr, packet: &Packet<'_>) -> Option<&mut Peer> {
+        if !matches!(packet.body, Body::Spm(_) | Body::Odata(_) | Body::Rdata(_)) {
+            return None;
+        }
+        if self.peers.len() >= self.config.sources {
+            self.ignored += 1;
+            return None;
+        }
+        let tsi = packet.tsi();
+        let seed = self.rng.u64(..);
+        let peer = Peer::new(self.config, tsi, from, now, seed);
+        Some(self.peers.entry(tsi).or_insert(peer))
     }
 
     fn may_have_events(&mut self, tsi: Tsi) {

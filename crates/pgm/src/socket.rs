@@ -26,7 +26,7 @@ pub use wait::Waiter;
 
 use crate::{
     Destination, Event, Receiver, ReceiverConfig, ReceiverStatistics, SendError, Source,
-    SourceConfig, SourceStatistics, Time,
+    SourceConfig, SourceStatistics, Time, Transmit,
     time::earlier,
     wire::{Packet, Sqn, Tsi},
 };
@@ -133,6 +133,16 @@ struct Train {
     to: Option<(Destination, bool)>,
     /// Of the packet after `ready`.
     next: Option<(Destination, bool)>,
+}
+
+impl Train {
+    /// Whether a packet that was written behind those that are ready can go with them.
+    fn goes_with(&self, transmit: &Transmit) -> bool {
+        let to = self.to.as_ref();
+        to.is_some_and(|(to, alert)| *alert == transmit.router_alert && *to == transmit.to)
+            && transmit.size <= self.packet
+            && self.ready + transmit.size <= Link::MOST_BYTES
+    }
 }
 
 /// Whether messages may share the memory in which they came: only if all are handed out before more is
@@ -411,17 +421,19 @@ impl Socket {
         let own = source.as_ref().map(Source::tsi);
         let dialect = link.dialect(source.as_ref(), receiver.as_ref());
         link.receive(&mut |from, bytes, room| {
-            let Ok(packet) = Packet::parse(bytes, dialect) else {
+            // By reference: a packet with all that it may have is long to move.
+            let parsed = Packet::parse(bytes, dialect);
+            let Ok(packet) = &parsed else {
                 *unreadable += 1;
                 return;
             };
             let is_own = own == Some(packet.tsi());
             if let Some(source) = source.as_mut().filter(|_| is_own) {
-                source.handle(now, &packet);
+                source.handle(now, packet);
             } else if let Some(receiver) = receiver
                 && (only.is_empty() || packet.body.is_upstream() || only.contains(&from))
             {
-                receiver.handle_from(now, from, &packet, room.filter(|_| share == Share::Yes));
+                receiver.handle_from(now, from, packet, room.filter(|_| share == Share::Yes));
             }
         })
     }
@@ -449,23 +461,20 @@ impl Socket {
         train.ready = train.bytes.len();
         let mut more = More::Perhaps;
         while count < most.max(1) {
+            // Looked at where they are: moving one takes longer than all else here.
             let source = self.source.as_mut();
-            let transmit = source
-                .and_then(|source| source.poll_transmit(now, &mut train.bytes))
-                .or_else(|| self.receiver.as_mut()?.poll_transmit(now, &mut train.bytes));
-            let Some(transmit) = transmit else {
+            let of_source = source.and_then(|s| s.poll_transmit(now, &mut train.bytes));
+            let receiver = self.receiver.as_mut().filter(|_| of_source.is_none());
+            let of_receiver = receiver.and_then(|r| r.poll_transmit(now, &mut train.bytes));
+            let Some(transmit) = of_source.as_ref().or(of_receiver.as_ref()) else {
                 more = More::No;
                 break;
             };
-            let to = (transmit.to, transmit.router_alert);
             if count == 0 {
-                train.to = Some(to);
+                train.to = Some((transmit.to, transmit.router_alert));
                 train.packet = transmit.size;
-            } else if train.to != Some(to)
-                || transmit.size > train.packet
-                || train.ready + transmit.size > Link::MOST_BYTES
-            {
-                train.next = Some(to);
+            } else if !train.goes_with(transmit) {
+                train.next = Some((transmit.to, transmit.router_alert));
                 break;
             }
             count += 1;

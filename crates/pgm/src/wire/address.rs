@@ -30,15 +30,15 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<(IpAddr, u16), WireError> 
 
 /// The mirror image of [`read`].
 pub(super) fn write(address: IpAddr, beside: u16, out: &mut Vec<u8>) {
-    out.extend(family(address).to_be_bytes());
-    out.extend(beside.to_be_bytes());
+    out.extend_from_slice(&family(address).to_be_bytes());
+    out.extend_from_slice(&beside.to_be_bytes());
     write_bare(address, out);
 }
 
 /// An address without its family.
 pub(super) fn write_bare(address: IpAddr, out: &mut Vec<u8>) {
     match address {
-        IpAddr::V4(address) => out.extend(address.octets()),
-        IpAddr::V6(address) => out.extend(address.octets()),
+        IpAddr::V4(address) => out.extend_from_slice(&address.octets()),
+        IpAddr::V6(address) => out.extend_from_slice(&address.octets()),
     }
 }

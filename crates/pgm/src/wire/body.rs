@@ -198,38 +198,39 @@ impl Body {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         match *self {
             Body::Spm(spm) => {
-                out.extend(spm.sqn.0.to_be_bytes());
-                out.extend(spm.trail.0.to_be_bytes());
-                out.extend(spm.lead.0.to_be_bytes());
+                out.extend_from_slice(&spm.sqn.0.to_be_bytes());
+                out.extend_from_slice(&spm.trail.0.to_be_bytes());
+                out.extend_from_slice(&spm.lead.0.to_be_bytes());
                 address::write(spm.path, 0, out);
             }
             Body::Poll(poll) => {
-                out.extend(poll.sqn.0.to_be_bytes());
-                out.extend(poll.round.to_be_bytes());
-                out.extend(poll.sub_type.to_be_bytes());
+                out.extend_from_slice(&poll.sqn.0.to_be_bytes());
+                out.extend_from_slice(&poll.round.to_be_bytes());
+                out.extend_from_slice(&poll.sub_type.to_be_bytes());
                 address::write(poll.path, 0, out);
-                out.extend(poll.back_off.to_be_bytes());
-                out.extend(poll.random.to_be_bytes());
-                out.extend(poll.mask.to_be_bytes());
+                out.extend_from_slice(&poll.back_off.to_be_bytes());
+                out.extend_from_slice(&poll.random.to_be_bytes());
+                out.extend_from_slice(&poll.mask.to_be_bytes());
             }
             Body::Polr(polr) => {
-                out.extend(polr.sqn.0.to_be_bytes());
-                out.extend(polr.round.to_be_bytes());
-                out.extend([0, 0]);
+                out.extend_from_slice(&polr.sqn.0.to_be_bytes());
+                out.extend_from_slice(&polr.round.to_be_bytes());
+                out.extend_from_slice(&[0, 0]);
             }
             Body::Odata(data) | Body::Rdata(data) => {
-                out.extend(data.sqn.0.to_be_bytes());
-                out.extend(data.trail.0.to_be_bytes());
+                // In one word, as the header.
+                let both = u64::from(data.sqn.0) << 32 | u64::from(data.trail.0);
+                out.extend_from_slice(&both.to_be_bytes());
             }
             Body::Nak(nak) | Body::Nnak(nak) | Body::Ncf(nak) => {
-                out.extend(nak.sqn.0.to_be_bytes());
+                out.extend_from_slice(&nak.sqn.0.to_be_bytes());
                 address::write(nak.source, 0, out);
                 address::write(nak.group, 0, out);
             }
             Body::Spmr => {}
             Body::Ack(ack) => {
-                out.extend(ack.highest.0.to_be_bytes());
-                out.extend(ack.bitmap.to_be_bytes());
+                out.extend_from_slice(&ack.highest.0.to_be_bytes());
+                out.extend_from_slice(&ack.bitmap.to_be_bytes());
             }
         }
     }

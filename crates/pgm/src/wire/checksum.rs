@@ -5,20 +5,30 @@
 ///
 /// The sum is over the whole packet with its checksum field zero; there is no pseudo header.
 pub fn checksum(bytes: &[u8]) -> u16 {
-    // Sums of one's complement may be taken in any byte order, if the result is turned (RFC 1071).
-    let (words, rest) = bytes.as_chunks::<8>();
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    // Eight bytes at a time as two halves, whose sum has room for carries: processors do several at once.
-    let halves = |word: &[u8; 8]| {
-        let word = u64::from_ne_bytes(*word);
-        (word & 0xffff_ffff) + (word >> 32)
-    };
-    let mut sum = words.iter().chain([&last]).map(halves).sum::<u64>();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
+    checksum_of_parts(bytes, b"")
+}
+
+/// The checksum of what is in two parts, the first of an even length.
+pub(super) fn checksum_of_parts(first: &[u8], second: &[u8]) -> u16 {
+    // As often as the longest sum needs, which is quicker than to look each time whether it is enough.
+    let sum = sum(first) + sum(second);
+    let sum = (sum & 0xffff_ffff) + (sum >> 32);
+    let sum = (0..3).fold(sum, |sum, _| (sum & 0xffff) + (sum >> 16));
     never_none(!(sum as u16).to_be())
+}
+
+/// The sum of all words. It may be taken in any byte order, if the result is turned, and of longer
+/// words, if their halves are added in the end (RFC 1071): processors do several of these at once.
+fn sum(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<4>();
+    let last = match *rest {
+        [a, b, c] => [a, b, c, 0],
+        [a, b] => [a, b, 0, 0],
+        [a] => [a, 0, 0, 0],
+        _ => [0; 4],
+    };
+    let wide = |word: &[u8; 4]| u64::from(u32::from_ne_bytes(*word));
+    words.iter().map(wide).sum::<u64>() + wide(&last)
 }
 
 /// The checksum after one 16-bit word at an even offset has changed (RFC 1624).
@@ -38,7 +48,7 @@ fn never_none(checksum: u16) -> u16 {
 mod tests {
     use testdata::Rng;
 
-    use super::{changed, checksum};
+    use super::{changed, checksum, checksum_of_parts};
 
     /// The definition, word by word.
     fn by_definition(bytes: &[u8]) -> u16 {
@@ -64,6 +74,8 @@ mod tests {
             let mut bytes: Vec<u8> = (0..length).map(|_| rng.bits() as u8).collect();
             let before = checksum(&bytes);
             assert_eq!(before, by_definition(&bytes), "of {length} bytes");
+            let (first, second) = bytes.split_at(rng.below(length / 2 + 1) * 2);
+            assert_eq!(before, checksum_of_parts(first, second));
             if length >= 2 {
                 let at = rng.below(length / 2) * 2;
                 let old = u16::from_be_bytes([bytes[at], bytes[at + 1]]);

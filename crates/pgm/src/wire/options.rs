@@ -444,11 +444,11 @@ impl<'a> Options<'a> {
     /// Writes the length and all options, those for network elements first, each sort by number.
     pub(super) fn write(&self, dialect: Dialect, out: &mut Vec<u8>) {
         let start = out.len();
-        out.extend([LENGTH, 4, 0, 0]);
+        out.extend_from_slice(&[LENGTH, 4, 0, 0]);
         let mut last = start;
         let mut option = |code: u8, reserved: u8, bits: u8, body: &dyn Fn(&mut Vec<u8>)| {
             last = out.len();
-            out.extend([code, 0, reserved, bits]);
+            out.extend_from_slice(&[code, 0, reserved, bits]);
             body(out);
             out[last + 1] = (out.len() - last) as u8;
         };
@@ -457,14 +457,14 @@ impl<'a> Options<'a> {
         }
         if let Some(BackOffInterval { interval, poll }) = self.back_off_interval {
             option(BACK_OFF_INTERVAL, 0, 0, &|out| {
-                out.extend(interval.to_be_bytes());
-                out.extend(poll.0.to_be_bytes());
+                out.extend_from_slice(&interval.to_be_bytes());
+                out.extend_from_slice(&poll.0.to_be_bytes());
             });
         }
         if let Some(BackOffRange { max, min }) = self.back_off_range {
             option(BACK_OFF_RANGE, 0, 0, &|out| {
-                out.extend(max.to_be_bytes());
-                out.extend(min.to_be_bytes());
+                out.extend_from_slice(&max.to_be_bytes());
+                out.extend_from_slice(&min.to_be_bytes());
             });
         }
         if let Some(repairer) = self.redirect {
@@ -475,12 +475,12 @@ impl<'a> Options<'a> {
             let bits = if parity.proactive { proactive } else { 0 }
                 | if parity.on_demand { on_demand } else { 0 };
             option(PARITY_PARAMETERS, 0, bits, &|out| {
-                out.extend(parity.group_size.to_be_bytes());
+                out.extend_from_slice(&parity.group_size.to_be_bytes());
             });
         }
         if let Some(size) = self.current_group_size {
             option(CURRENT_GROUP_SIZE, 0, 0, &|out| {
-                out.extend(size.to_be_bytes());
+                out.extend_from_slice(&size.to_be_bytes());
             });
         }
         if self.neighbour_unreachable {
@@ -491,11 +491,11 @@ impl<'a> Options<'a> {
         }
         if let Some(report) = self.congestion_report {
             option(CONGESTION_REPORT, 0, report.kinds, &|out| {
-                out.extend(report.reference.0.to_be_bytes());
-                out.extend(report.worst_link.to_be_bytes());
-                out.extend(report.worst_path.to_be_bytes());
-                out.extend(report.worst_receiver.to_be_bytes());
-                out.extend([0, 0]);
+                out.extend_from_slice(&report.reference.0.to_be_bytes());
+                out.extend_from_slice(&report.worst_link.to_be_bytes());
+                out.extend_from_slice(&report.worst_path.to_be_bytes());
+                out.extend_from_slice(&report.worst_receiver.to_be_bytes());
+                out.extend_from_slice(&[0, 0]);
                 address::write(report.receiver, 0, out);
             });
         }
@@ -503,7 +503,9 @@ impl<'a> Options<'a> {
             option(CONGESTION_REQUEST, 0, kinds, &|_| {});
         }
         if let Some(fragment) = self.fragment {
-            option(FRAGMENT, 0, 0, &|out| out.extend(fragment.to_bytes()));
+            option(FRAGMENT, 0, 0, &|out| {
+                out.extend_from_slice(&fragment.to_bytes())
+            });
         }
         if let Some(encoded) = self.encoded_fragment {
             option(FRAGMENT, dialect.encoded(), encoded[0], &|out| {
@@ -511,10 +513,14 @@ impl<'a> Options<'a> {
             });
         }
         if let Some(minimum) = self.join {
-            option(JOIN, 0, 0, &|out| out.extend(minimum.0.to_be_bytes()));
+            option(JOIN, 0, 0, &|out| {
+                out.extend_from_slice(&minimum.0.to_be_bytes())
+            });
         }
         if let Some(group) = self.parity_group {
-            option(PARITY_GROUP, 0, 0, &|out| out.extend(group.to_be_bytes()));
+            option(PARITY_GROUP, 0, 0, &|out| {
+                out.extend_from_slice(&group.to_be_bytes())
+            });
         }
         if self.syn {
             option(SYN, 0, 0, &|_| {});
@@ -528,13 +534,13 @@ impl<'a> Options<'a> {
         }
         if let Some(data) = self.congestion_data {
             option(CONGESTION_DATA, 0, 0, &|out| {
-                out.extend(data.timestamp.to_be_bytes());
+                out.extend_from_slice(&data.timestamp.to_be_bytes());
                 address::write(data.acker, 0, out);
             });
         }
         if let Some(feedback) = self.congestion_feedback {
             option(CONGESTION_FEEDBACK, 0, 0, &|out| {
-                out.extend(feedback.timestamp.to_be_bytes());
+                out.extend_from_slice(&feedback.timestamp.to_be_bytes());
                 address::write(feedback.receiver, feedback.loss, out);
             });
         }

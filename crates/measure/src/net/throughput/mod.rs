@@ -228,12 +228,12 @@ impl Method {
         },
         Method {
             name: "pgm_gso",
-            calls: "PGM: 64 messages a call, which come one by one",
+            calls: "PGM: 128 messages a call, which come one by one",
             way: Way::Pgm(Batch::Sent),
         },
         Method {
             name: "pgm_many",
-            calls: "PGM: 64 messages a call, which come as many",
+            calls: "PGM: 128 messages a call, which come as many",
             way: Way::Pgm(Batch::Both),
         },
         #[cfg(target_os = "linux")]

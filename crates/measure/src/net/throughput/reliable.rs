@@ -15,6 +15,9 @@ use crate::net::buffers::grant;
 use crate::net::pgm::config;
 use crate::net::{Buffers, NetError, Side, Testbed};
 
+/// As many messages as a call of the system takes, at most.
+const MANY: usize = 128;
+
 /// How many messages go in one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Batch {
@@ -110,7 +113,7 @@ impl Sender {
         }
         let socket = &mut self.end.socket;
         if self.end.batch != Batch::One {
-            let messages = (0..BURST).map(|_| &self.message[..]);
+            let messages = (0..MANY).map(|_| &self.message[..]);
             return Ok(socket.send_many(messages)? as u64);
         }
         for sent in 0..BURST {

@@ -18,8 +18,11 @@ use nix::{
 };
 use rustix::net::{SendFlags, send, sendto};
 
-/// The kernel's bound on datagrams of one call (`UDP_MAX_SEGMENTS` before Linux 6.9).
-const MOST: usize = 64;
+/// The kernel's bound on datagrams of one call (`UDP_MAX_SEGMENTS`) since Linux 6.9.
+const MOST: usize = 128;
+
+/// The same before.
+const MOST_BEFORE: usize = 64;
 
 /// Where the next datagram of a call goes that comes by itself: it may have any length, and mostly is
 /// short. Were their beginnings whole pages apart, a processor's caches could not hold many of them.
@@ -62,14 +65,20 @@ impl Calls {
         each: usize,
         to: Option<SocketAddr>,
     ) -> io::Result<()> {
-        if bytes.len() > each {
-            match send_train(socket, bytes, each, to) {
-                // Not every interface cuts them, and which does not is only known by trying.
+        let each = each.max(1);
+        let mut rest = bytes;
+        while rest.len() > each && self.most > 1 {
+            let (train, after) = rest.split_at(rest.len().min(self.most * each));
+            match send_train(socket, train, each, to) {
+                Ok(()) => rest = after,
+                // Not every kernel takes as many, nor every interface cuts them; which does not is only
+                // known by trying.
+                Err(Errno::EINVAL) if self.most > MOST_BEFORE => self.most = MOST_BEFORE,
                 Err(Errno::EIO | Errno::EINVAL) => self.most = 1,
-                sent => return Ok(sent?),
+                Err(error) => return Err(error.into()),
             }
         }
-        for datagram in bytes.chunks(each.max(1)) {
+        for datagram in rest.chunks(each) {
             match to {
                 Some(to) => sendto(socket, datagram, SendFlags::DONTWAIT, &to)?,
                 None => send(socket, datagram, SendFlags::DONTWAIT)?,
@@ -157,4 +166,29 @@ fn send_train(
         to.map(SockaddrStorage::from).as_ref(),
     )
     .map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_go_in_one_call_go_in_several() {
+        const COUNT: usize = 100;
+        for most in [MOST, MOST_BEFORE, 3, 1] {
+            let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+            receiver.set_read_timeout(Calls::WAIT).unwrap();
+            let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+            let mut calls = Calls::of(&sender, false).unwrap();
+            calls.most = most;
+            let bytes: Vec<u8> = (0..COUNT as u8).flat_map(|of| [of; 10]).collect();
+            let to = receiver.local_addr().unwrap();
+            calls.send(&sender, &bytes, 10, Some(to)).unwrap();
+            for of in 0..COUNT as u8 {
+                let mut datagram = [0; 20];
+                let length = receiver.recv(&mut datagram).unwrap();
+                assert_eq!(datagram[..length], [of; 10], "{most} in a call");
+            }
+        }
+    }
 }
