@@ -14,7 +14,7 @@ use measure::net::{
     Reflected, RoundTripPlan, RoundTrips, Route, Runs, Side, Testbed, Traffic, Udp, UdpGrants,
     UdpOptions,
 };
-use measure::{Clock, End, Plan, SampleOutcome, Scheduling};
+use measure::{Clock, End, Plan, SampleOutcome, Scheduling, SettingGrants};
 
 const TRAFFIC: Traffic = Traffic {
     pace: Pace::PerSecond(NonZeroU32::new(2_000).unwrap()),
@@ -406,6 +406,66 @@ fn reliable_multicast_stands_beside_udp() {
         let told = told.into_inner().expect("no panic");
         let expected: Vec<Runs> = (0..6).map(|done| Runs { done, of: 6 }).collect();
         assert_eq!(told, expected);
+    }
+}
+
+#[test]
+fn what_was_granted_is_said_of_each_carrier() {
+    let wishes = NetSetting {
+        udp: UdpOptions {
+            dscp: Some(46),
+            spin: Some(Duration::from_micros(50)),
+            ..UdpOptions::default()
+        },
+        ..NetSetting::default()
+    };
+    for testbed in testbeds() {
+        let plan = RoundTripPlan {
+            carriers: vec![Carrier::Udp, Carrier::Pgm],
+            settings: vec![wishes.clone()],
+            ..plan(Route::Here {
+                testbed,
+                family: Family::V4,
+                group: Some((Ipv4Addr::new(239, 255, 76, 79), port()).into()),
+            })
+        };
+        let report = match plan.measure(&Clock::best(), &|| false, &|_| {}) {
+            Err(error @ NetError::NoAnswer { .. }) => {
+                left_out(format!("multicast does not go through here: {error}"));
+                continue;
+            }
+            report => report.expect("measured"),
+        };
+        let measurement = &report.measurement;
+        let [udp, pgm] = &measurement.settings[..] else {
+            panic!("{:?}", measurement.settings)
+        };
+        let refused = |of: &SettingGrants| {
+            let refused = of.grants.iter().filter(|grant| !grant.is_granted());
+            refused.map(|grant| grant.asked.clone()).collect::<Vec<_>>()
+        };
+        let (mark, reading) = ("DSCP 46", "reading the DSCP of what comes");
+        let spinning = "spinning for at most 50µs";
+        let expected: [&[&str]; 2] = match () {
+            () if cfg!(target_os = "linux") => [&[], &[reading]],
+            () if cfg!(windows) => [&[mark, reading, spinning], &[mark, reading]],
+            () => [&[reading, spinning], &[reading]],
+        };
+        assert_eq!([refused(udp), refused(pgm)], expected);
+        let of = |carrier: &str| {
+            let mut of = measurement.series.iter();
+            let of = of.find(|series| series.method.starts_with(carrier));
+            of.expect("a series").setting.clone()
+        };
+        assert_eq!([of("udp"), of("pgm")], [&*udp.setting, &*pgm.setting]);
+        let said = |wish: &str, is_refused| match is_refused {
+            true => format!("{wish} (refused)"),
+            false => wish.to_owned(),
+        };
+        let spun = |is_refused| format!(", {}", said(spinning, is_refused));
+        assert!(udp.setting.ends_with(&spun(!cfg!(target_os = "linux"))));
+        assert!(pgm.setting.ends_with(&spun(false)));
+        assert!(pgm.setting.contains(&said(mark, cfg!(windows))));
     }
 }
 

@@ -51,6 +51,9 @@ pub struct SocketConfig {
     pub buffer: usize,
     /// Whether the system may hand over packets of a group joined, as many as it can in one call.
     pub joined: bool,
+    /// The DSCP mark of all packets, 0 to 63 (RFC 2474). Windows marks by its own policies only and
+    /// refuses all but 0.
+    pub dscp: u8,
 }
 
 /// How packets are packed.
@@ -82,7 +85,13 @@ impl SocketConfig {
             only: Vec::new(),
             buffer: 8 << 20,
             joined: true,
+            dscp: 0,
         }
+    }
+
+    /// The octet of IP's header that has the mark (RFC 2474: in its upper six bits).
+    fn traffic_class(&self) -> u8 {
+        self.dscp << 2
     }
 
     /// The interface's own address of the group's family.
@@ -177,6 +186,9 @@ impl Socket {
         source: Option<SourceConfig>,
         receiver: Option<ReceiverConfig>,
     ) -> Result<Socket, SocketError> {
+        if config.dscp > 63 {
+            return Err(SocketError::Dscp(config.dscp));
+        }
         let address = config.address()?;
         let begun = Instant::now();
         let seed = |seed| if seed == 0 { fastrand::u64(..) } else { seed };

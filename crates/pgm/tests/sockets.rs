@@ -175,6 +175,12 @@ fn what_is_not_possible_is_said() {
     let error = Socket::open(&v6, None, None).unwrap_err();
     assert!(matches!(error, SocketError::NoAddress { .. }), "{error}");
 
+    let marked = |dscp| SocketConfig { dscp, ..at.clone() };
+    let error = Socket::open(&marked(64), None, None).unwrap_err();
+    assert!(matches!(error, SocketError::Dscp(64)), "{error}");
+    let refused = Socket::open(&marked(46), None, None).err();
+    assert_eq!(refused.is_some(), cfg!(windows), "{refused:?}");
+
     let taken = std::net::UdpSocket::bind(("127.0.0.1", unicast)).unwrap();
     let error = Socket::open(&at, Some(source_config(&at)), None);
     if cfg!(target_os = "linux") {
@@ -207,4 +213,52 @@ fn garbage_is_counted() {
     }
     assert!(socket.unreadable() >= 2);
     assert_eq!(socket.sources().count(), 0);
+}
+
+/// The octet of IP's header, as the system tells it to a socket that is none of ours.
+#[cfg(target_os = "linux")]
+#[test]
+fn packets_bear_their_mark() {
+    use std::{
+        io::IoSliceMut,
+        net::{Ipv4Addr, SocketAddrV4},
+        os::fd::AsRawFd,
+    };
+
+    use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg};
+
+    let (unicast, multicast) = ports(4);
+    let udp = Encapsulation::Udp { unicast, multicast };
+    let at = SocketConfig {
+        dscp: 46,
+        ..config("127.0.0.1", udp)
+    };
+    let group: Ipv4Addr = GROUP.parse().unwrap();
+    let other = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None).unwrap();
+    other.set_reuse_address(true).unwrap();
+    let bound = SocketAddrV4::new(group, multicast);
+    other.bind(&bound.into()).unwrap();
+    other
+        .join_multicast_v4(&group, &Ipv4Addr::LOCALHOST)
+        .unwrap();
+    other.set_recv_tos_v4(true).unwrap();
+    other
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .unwrap();
+
+    let mut socket = Socket::open(&at, Some(source_config(&at)), None).unwrap();
+    socket.send(b"marked").unwrap();
+    let mut room = [0; 2_000];
+    let mut parts = [IoSliceMut::new(&mut room)];
+    let mut control = nix::cmsg_space!(i32);
+    let flags = MsgFlags::empty();
+    let received =
+        recvmsg::<SockaddrStorage>(other.as_raw_fd(), &mut parts, Some(&mut control), flags);
+    let received = received.unwrap();
+    let class = received.cmsgs().unwrap().find_map(|told| match told {
+        ControlMessageOwned::Ipv4Tos(class) => Some(class),
+        _ => None,
+    });
+    // In the upper six bits (RFC 2474).
+    assert_eq!(class, Some(46 << 2));
 }

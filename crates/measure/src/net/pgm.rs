@@ -16,7 +16,8 @@ use ::pgm::{
 use socket2::SockRef;
 
 use super::buffers::grant;
-use super::udp::{WAIT, busy_poll, later};
+use super::spinning::Spinning;
+use super::udp::{READING, WAIT, busy_poll, can_mark, later};
 use super::{NetError, Place, Received, Repairs, Transport, UdpGrants, UdpOptions};
 
 /// Bytes of socket buffers that reliable ends ask for unless told.
@@ -34,6 +35,7 @@ pub struct Pgm {
     hears: Arc<Mutex<Socket>>,
     /// Its own session, which it may hear, too.
     session: Tsi,
+    spinning: Spinning,
     /// Dropped with the last handle of this end.
     service: Arc<Service>,
 }
@@ -55,12 +57,14 @@ impl Pgm {
         let own = interface.address(group.ip())?;
         let mut config = config(group, own)?;
         config.buffer = options.buffer_bytes.unwrap_or(BUFFER);
+        let marking = can_mark();
+        config.dscp = (options.dscp.filter(|_| marking.is_ok())).unwrap_or_default();
         let session = Tsi::random();
         let source = SourceConfig::new(session, own, config.group);
         let receiver = ReceiverConfig::new(own, config.group);
         let speaks = Socket::open(&config, Some(source), None)?;
         let hears = Socket::open(&config, None, Some(receiver))?;
-        let grants = ask(&speaks, &hears, options)?;
+        let grants = ask(&speaks, &hears, options, marking)?;
         let service = Arc::new(Service::default());
         let waiter = speaks.waiter()?;
         let speaks = Arc::new(Mutex::new(speaks));
@@ -69,6 +73,7 @@ impl Pgm {
             speaks,
             hears: Arc::new(Mutex::new(hears)),
             session,
+            spinning: Spinning::of(options),
             service,
         };
         Ok((pgm, grants))
@@ -102,33 +107,26 @@ impl Transport for Pgm {
 
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         let mut hears = lock(&self.hears);
+        let session = self.session;
+        let look = || next(&mut hears, session, buffer).map(Result::ok);
+        if let Some(received) = self.spinning.look(look)? {
+            return Ok(Some(received));
+        }
         // Counted down by what was to be waited, so that no clock is read for a packet.
         let mut rest = WAIT;
-        loop {
-            let wait = match hears.recv().map_err(io::Error::other)? {
-                Heard::Event(Event::Message {
-                    source, payload, ..
-                }) if source != self.session => {
-                    let len = payload.len().min(buffer.len());
-                    buffer[..len].copy_from_slice(&payload[..len]);
-                    return Ok(Some(Received {
-                        len,
-                        from: None,
-                        class: None,
-                    }));
+        let received = loop {
+            match next(&mut hears, session, buffer)? {
+                Ok(received) => break Some(received),
+                Err(_) if rest.is_zero() => break None,
+                Err(wait) => {
+                    let wait = wait.min(rest);
+                    hears.wait(Some(wait)).map_err(io::Error::other)?;
+                    rest = rest.saturating_sub(wait.max(Duration::from_micros(1)));
                 }
-                // What it said itself is no news, and what is lost for good is a packet that never comes, as with any transport.
-                Heard::Event(_) => continue,
-                Heard::TimerPending(wait) => wait,
-                Heard::WouldBlock | Heard::End => WAIT,
-            };
-            if rest.is_zero() {
-                return Ok(None);
             }
-            let wait = wait.min(rest);
-            hears.wait(Some(wait)).map_err(io::Error::other)?;
-            rest = rest.saturating_sub(wait.max(Duration::from_micros(1)));
-        }
+        };
+        self.spinning.slept();
+        Ok(received)
     }
 
     fn another(&self) -> io::Result<Box<dyn Transport>> {
@@ -136,6 +134,7 @@ impl Transport for Pgm {
             speaks: Arc::clone(&self.speaks),
             hears: Arc::clone(&self.hears),
             session: self.session,
+            spinning: self.spinning.another(),
             service: Arc::clone(&self.service),
         }))
     }
@@ -154,6 +153,30 @@ impl Transport for Pgm {
             received: heard.iter().map(|of| of.repairs).sum(),
             lost: heard.iter().map(|of| of.lost).sum(),
         })
+    }
+}
+
+/// The next packet that has come, or how long there is nothing to do but to wait for one.
+fn next(hears: &mut Socket, own: Tsi, buffer: &mut [u8]) -> io::Result<Result<Received, Duration>> {
+    loop {
+        match hears.recv().map_err(io::Error::other)? {
+            Heard::Event(Event::Message {
+                source, payload, ..
+            }) if source != own => {
+                let len = payload.len().min(buffer.len());
+                buffer[..len].copy_from_slice(&payload[..len]);
+                return Ok(Ok(Received {
+                    len,
+                    from: None,
+                    class: None,
+                }));
+            }
+            // What it said itself is no news, and what is lost for good is a packet that never comes,
+            // as with any transport.
+            Heard::Event(_) => {}
+            Heard::TimerPending(wait) => return Ok(Err(wait)),
+            Heard::WouldBlock | Heard::End => return Ok(Err(WAIT)),
+        }
     }
 }
 
@@ -216,8 +239,13 @@ impl Drop for Service {
     }
 }
 
-/// Asks for what the options say, of both sockets.
-fn ask(speaks: &Socket, hears: &Socket, options: &UdpOptions) -> Result<UdpGrants, NetError> {
+/// Asks for what the options say, of both sockets, and says what became of it; of marking that is known.
+fn ask(
+    speaks: &Socket,
+    hears: &Socket,
+    options: &UdpOptions,
+    marking: io::Result<()>,
+) -> Result<UdpGrants, NetError> {
     let mut grants = UdpGrants::default();
     // Of several sockets the last is said: of all the same was asked, so the same is granted.
     for socket in speaks.sockets().chain(hears.sockets()) {
@@ -225,21 +253,19 @@ fn ask(speaks: &Socket, hears: &Socket, options: &UdpOptions) -> Result<UdpGrant
         grants.buffers = grant(&socket, options.buffer_bytes)
             .map_err(NetError::while_doing("asking for buffers"))?;
     }
-    let refused = |why: &str| Err(io::Error::new(io::ErrorKind::Unsupported, why.to_owned()));
-    if let Some(dscp) = options.dscp {
-        grants.enter(
-            format!("DSCP {dscp}"),
-            refused("PGM's packets are not marked"),
-        );
+    let [marks, polls, spins] = options.wishes();
+    if let Some(marks) = marks {
+        grants.enter(marks, marking);
+        let why = io::Error::other("PGM's receiver does not tell it");
+        grants.enter(READING, Err(why));
     }
-    if let Some(time) = options.busy_poll {
+    if let (Some(time), Some(polls)) = (options.busy_poll, polls) {
         let mut sockets = hears.sockets();
         let outcome = sockets.try_for_each(|socket| busy_poll(&SockRef::from(socket), time));
-        grants.enter(format!("busy polling for {time:?}"), outcome);
+        grants.enter(polls, outcome);
     }
-    if let Some(time) = options.spin {
-        let outcome = refused("PGM sleeps for a packet at once");
-        grants.enter(format!("spinning for at most {time:?}"), outcome);
+    if let Some(spins) = spins {
+        grants.enter(spins, Ok(()));
     }
     Ok(grants)
 }

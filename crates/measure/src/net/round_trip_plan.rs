@@ -120,14 +120,8 @@ pub struct RoundTripReport {
 impl fmt::Display for NetSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.scheduling)?;
-        if let Some(dscp) = self.udp.dscp {
-            write!(f, ", DSCP {dscp}")?;
-        }
-        if let Some(time) = self.udp.busy_poll {
-            write!(f, ", busy polling {time:?}")?;
-        }
-        if let Some(time) = self.udp.spin {
-            write!(f, ", spinning {time:?}")?;
+        for wish in self.udp.wishes().into_iter().flatten() {
+            write!(f, ", {wish}")?;
         }
         Ok(())
     }
@@ -181,7 +175,6 @@ impl RoundTripPlan {
         tell: &dyn Fn(Runs),
     ) -> Result<RoundTripReport, NetError> {
         let start_ns = clock.now_ns();
-        let mut grants: Vec<Option<Vec<Grant>>> = vec![None; self.settings.len()];
         let mut report = RoundTripReport {
             measurement: Measurement {
                 probe: Probe::Net,
@@ -201,6 +194,8 @@ impl RoundTripPlan {
         let carriers = self.carriers(&mut report.measurement)?;
         // What is compared is measured one after the other: all of a pace.
         let of_a_pace = self.settings.len() * carriers.len();
+        // Of each setting by each carrier.
+        let mut grants: Vec<Option<Vec<Grant>>> = vec![None; of_a_pace];
         let ours = self.paces.len() * of_a_pace;
         let mut peers = match self.with_peer {
             true => self.paces.len(),
@@ -249,9 +244,9 @@ impl RoundTripPlan {
                     return Ok(Some(trips.p50_ns as f64));
                 }
                 let pace = self.paces[turn.method / of_a_pace];
-                let number = turn.method % of_a_pace / carriers.len();
-                let setting = &self.settings[number];
-                let carrier = carriers[turn.method % carriers.len()];
+                let number = turn.method % of_a_pace;
+                let setting = &self.settings[number / carriers.len()];
+                let carrier = carriers[number % carriers.len()];
                 let method = format!("{} {pace}", carrier.name());
                 let exchange = match self.exchange(carrier, pace, setting, clock, &shall_end) {
                     Ok(exchange) => exchange,
@@ -302,15 +297,19 @@ impl RoundTripPlan {
             _ => end,
         };
         report.measurement.notes.extend(report.failed.clone());
-        report.measurement.settings = (self.settings.iter().zip(grants))
-            .map(|(setting, grants)| {
-                let grants = grants.unwrap_or_default();
-                SettingGrants {
-                    setting: Grant::outcome_of(setting, &grants),
-                    grants,
-                }
-            })
-            .collect();
+        let settings =
+            (self.settings.iter()).flat_map(|setting| carriers.iter().map(move |_| setting));
+        for (setting, grants) in settings.zip(grants) {
+            let grants = grants.unwrap_or_default();
+            let granted = SettingGrants {
+                setting: Grant::outcome_of(setting, &grants),
+                grants,
+            };
+            // Mostly all carriers are granted the same.
+            if !report.measurement.settings.contains(&granted) {
+                report.measurement.settings.push(granted);
+            }
+        }
         let sentences = report.sentences();
         report.measurement.notes.extend(sentences);
         Ok(report)

@@ -3,21 +3,20 @@
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
 
 use super::buffers::{Buffers, grant};
+use super::spinning::{LONGEST_SPIN, Spinning};
 use super::{Interface, NetError, Received, Transport, message};
-use crate::{Clock, Grant, Spin};
+use crate::Grant;
 
 /// How long [`Transport::receive`] waits here: as long as an end takes to notice that it shall stop.
 pub(super) const WAIT: Duration = Duration::from_millis(100);
 
-/// The longest that a thread spins for a packet before it sleeps for one: a thread of real-time
-/// priority that never sleeps takes its CPU from everybody.
-pub const LONGEST_SPIN: Duration = Duration::from_millis(1);
+/// What is said of a reflector that reads marks.
+pub(super) const READING: &str = "reading the DSCP of what comes";
 
 /// Where an end sends to and listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,6 +104,18 @@ pub struct UdpOptions {
     pub spin: Option<Duration>,
 }
 
+impl UdpOptions {
+    /// What is wished for beside buffers, in words: of the mark, busy polling and spinning.
+    pub(super) fn wishes(&self) -> [Option<String>; 3] {
+        let spin = self.spin.map(|time| time.min(LONGEST_SPIN));
+        [
+            self.dscp.map(|dscp| format!("DSCP {dscp}")),
+            (self.busy_poll).map(|time| format!("busy polling for {time:?}")),
+            spin.map(|time| format!("spinning for at most {time:?}")),
+        ]
+    }
+}
+
 /// What became of what was asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UdpGrants {
@@ -122,9 +133,7 @@ pub struct Udp {
     group: Option<SocketAddr>,
     /// Room for what the system says of a packet; none if nobody asks.
     control: Option<Vec<u8>>,
-    spin: Duration,
-    /// When it last slept.
-    awake_since: Instant,
+    spinning: Spinning,
 }
 
 impl Udp {
@@ -170,9 +179,9 @@ impl Udp {
                 .map_err(NetError::while_doing("asking for buffers"))?,
             others: Vec::new(),
         };
-        if let Some(dscp) = options.dscp {
-            let outcome = mark(&socket, is_v4, dscp << 2);
-            grants.enter(format!("DSCP {dscp}"), outcome);
+        let [marking, polling, spinning] = options.wishes();
+        if let (Some(dscp), Some(marking)) = (options.dscp, marking) {
+            grants.enter(marking, mark(&socket, is_v4, dscp << 2));
         }
         // Who is a source hears of it from the reflector, and receives the faster without.
         let is_source = matches!(place, Place::Peer(_));
@@ -180,22 +189,18 @@ impl Udp {
             let read_class = read_class(&socket, is_v4);
             // That a mark cannot be read is worth a word only to someone who marks packets.
             if options.dscp.is_some() {
-                grants.enter("reading the DSCP of what comes", read_class);
+                grants.enter(READING, read_class);
             }
         }
-        if let Some(time) = options.busy_poll {
-            grants.enter(
-                format!("busy polling for {time:?}"),
-                busy_poll(&socket, time),
-            );
+        if let (Some(time), Some(polling)) = (options.busy_poll, polling) {
+            grants.enter(polling, busy_poll(&socket, time));
         }
-        if let Some(time) = options.spin {
+        if let Some(spinning) = spinning {
             let outcome = match cfg!(target_os = "linux") {
                 true => Ok(()),
                 false => only_on_linux(),
             };
-            let time = time.min(LONGEST_SPIN);
-            grants.enter(format!("spinning for at most {time:?}"), outcome);
+            grants.enter(spinning, outcome);
         }
         socket
             .set_read_timeout(Some(WAIT))
@@ -204,8 +209,7 @@ impl Udp {
             socket: socket.into(),
             group: group_to,
             control: (!is_source).then(message::control_room),
-            spin: options.spin.unwrap_or_default().min(LONGEST_SPIN),
-            awake_since: Instant::now(),
+            spinning: Spinning::of(options),
         };
         Ok((udp, grants))
     }
@@ -229,23 +233,15 @@ impl Transport for Udp {
     }
 
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
-        if !self.spin.is_zero() && cfg!(target_os = "linux") {
-            // A thread that always finds a packet while it spins never sleeps by itself.
-            if self.awake_since.elapsed() >= Spin::<Clock>::LONGEST {
-                thread::sleep(Spin::<Clock>::REST);
-                self.awake_since = Instant::now();
-            }
-            let started = Instant::now();
-            while started.elapsed() < self.spin {
-                let received = message::receive(&self.socket, buffer, self.control.as_mut(), true);
-                if let Some(received) = in_time(received)? {
-                    return Ok(Some(received));
-                }
-                std::hint::spin_loop();
+        if cfg!(target_os = "linux") {
+            let (socket, control) = (&self.socket, &mut self.control);
+            let at_once = || in_time(message::receive(socket, buffer, control.as_mut(), true));
+            if let Some(received) = self.spinning.look(at_once)? {
+                return Ok(Some(received));
             }
         }
         let received = message::receive(&self.socket, buffer, self.control.as_mut(), false);
-        self.awake_since = Instant::now();
+        self.spinning.slept();
         in_time(received)
     }
 
@@ -254,8 +250,7 @@ impl Transport for Udp {
             socket: self.socket.try_clone()?,
             group: self.group,
             control: self.control.is_some().then(message::control_room),
-            spin: self.spin,
-            awake_since: Instant::now(),
+            spinning: self.spinning.another(),
         }))
     }
 }
@@ -373,12 +368,7 @@ impl UdpGrants {
     /// Enters that nothing but buffers can be asked of a library's sockets.
     #[cfg(target_os = "linux")]
     pub(super) fn refuse(&mut self, options: &UdpOptions, library: &str) {
-        let asked = [
-            options.dscp.map(|dscp| format!("DSCP {dscp}")),
-            (options.busy_poll).map(|time| format!("busy polling for {time:?}")),
-            (options.spin).map(|time| format!("spinning for at most {time:?}")),
-        ];
-        for asked in asked.into_iter().flatten() {
+        for asked in options.wishes().into_iter().flatten() {
             let why = format!("it is not asked of {library}");
             self.enter(asked, Err(io::Error::new(io::ErrorKind::Unsupported, why)));
         }
@@ -398,6 +388,17 @@ fn only_own_groups(_: &Socket, _: bool) -> io::Result<()> {
     Ok(())
 }
 
+/// Windows ignores the socket option; its way is a flow of qWAVE, which needs an administrator.
+pub(super) fn can_mark() -> io::Result<()> {
+    match cfg!(windows) {
+        true => Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "Windows marks by its policies only (New-NetQosPolicy)",
+        )),
+        false => Ok(()),
+    }
+}
+
 #[cfg(unix)]
 fn mark(socket: &Socket, is_v4: bool, class: u8) -> io::Result<()> {
     match is_v4 {
@@ -406,13 +407,9 @@ fn mark(socket: &Socket, is_v4: bool, class: u8) -> io::Result<()> {
     }
 }
 
-/// Windows ignores the socket option; its way is a flow of qWAVE, which needs an administrator.
 #[cfg(windows)]
 fn mark(_: &Socket, _: bool, _: u8) -> io::Result<()> {
-    Err(io::Error::new(
-        io::ErrorKind::Unsupported,
-        "Windows marks by its policies only (New-NetQosPolicy)",
-    ))
+    can_mark()
 }
 
 /// Asks for the traffic class of what comes.

@@ -23,6 +23,9 @@ pub enum SocketError {
         /// The group.
         group: IpAddr,
     },
+    /// There is no such mark.
+    #[error("a DSCP mark of {0} is not possible: 0 to 63 are")]
+    Dscp(u8),
     /// The source's configuration is not possible.
     #[error(transparent)]
     Source(#[from] ConfigError),

@@ -33,6 +33,7 @@ pub(super) struct Raw {
     group: IpAddr,
     interface: u32,
     hops: u8,
+    class: u8,
     asked: usize,
     room: Vec<u8>,
 }
@@ -62,6 +63,7 @@ impl Raw {
             group: config.group,
             interface: config.interface.index(),
             hops: u8::try_from(config.hops).unwrap_or(u8::MAX),
+            class: config.traffic_class(),
             asked: config.buffer,
             room: vec![0; LONGEST],
         })
@@ -90,7 +92,8 @@ impl Raw {
         let destination = endpoint(address, 0, self.interface);
         let sent = match (self.own, address) {
             (IpAddr::V4(own), IpAddr::V4(address)) => {
-                let mut packet = header(own, address, hops, router_alert, bytes.len());
+                let mut packet =
+                    header((own, address), self.class, hops, router_alert, bytes.len());
                 packet.extend_from_slice(bytes);
                 self.socket.send_to(&packet, destination)
             }
@@ -122,12 +125,18 @@ impl Raw {
 }
 
 /// An IPv4 header (RFC 791); the system fills in identification and checksum.
-fn header(from: Ipv4Addr, to: Ipv4Addr, hops: u8, router_alert: bool, payload: usize) -> Vec<u8> {
+fn header(
+    (from, to): (Ipv4Addr, Ipv4Addr),
+    class: u8,
+    hops: u8,
+    router_alert: bool,
+    payload: usize,
+) -> Vec<u8> {
     const DO_NOT_FRAGMENT: u8 = 0x40;
     let options: &[u8] = if router_alert { &ROUTER_ALERT } else { &[] };
     let words = ((HEADER + options.len()) / 4) as u8;
     let total = (HEADER + options.len() + payload) as u16;
-    let mut header = vec![0x40 | words, 0];
+    let mut header = vec![0x40 | words, class];
     header.extend(total.to_be_bytes());
     header.extend([0, 0, DO_NOT_FRAGMENT, 0, hops, PGM, 0, 0]);
     header.extend(from.octets());
@@ -150,11 +159,11 @@ mod tests {
     #[test]
     fn headers_are_written_and_read() {
         let (from, to) = (Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(239, 192, 0, 1));
-        let mut packet = header(from, to, 16, true, 2);
+        let mut packet = header((from, to), 46 << 2, 16, true, 2);
         packet.extend(b"ab");
         let expected = [
-            0x46, 0, 0, 26, 0, 0, 0x40, 0, 16, 113, 0, 0, 10, 77, 0, 1, 239, 192, 0, 1, 0x94, 4, 0,
-            0, b'a', b'b',
+            0x46, 0xb8, 0, 26, 0, 0, 0x40, 0, 16, 113, 0, 0, 10, 77, 0, 1, 239, 192, 0, 1, 0x94, 4,
+            0, 0, b'a', b'b',
         ];
         assert_eq!(packet, expected);
         assert_eq!(payload(&packet), Some((to, &b"ab"[..])));

@@ -303,13 +303,17 @@ pub(super) fn join(
     }
 }
 
-/// Multicast goes out through the interface.
+/// Multicast goes out through the interface, and all with its mark.
 pub(super) fn send_through(
     socket: &UdpSocket,
     config: &SocketConfig,
     address: IpAddr,
 ) -> Result<(), SocketError> {
     let socket = SockRef::from(socket);
+    if config.dscp != 0 {
+        mark(&socket, address, config.traffic_class())
+            .doing(|| format!("mark packets with DSCP {}", config.dscp))?;
+    }
     let doing = || format!("send through {}", config.interface.name());
     match address {
         IpAddr::V4(own) => {
@@ -324,4 +328,19 @@ pub(super) fn send_through(
             socket.set_multicast_loop_v6(config.loopback).doing(doing)
         }
     }
+}
+
+#[cfg(unix)]
+fn mark(socket: &Socket, own: IpAddr, class: u8) -> io::Result<()> {
+    match own {
+        IpAddr::V4(_) => socket.set_tos_v4(class.into()),
+        IpAddr::V6(_) => socket.set_tclass_v6(class.into()),
+    }
+}
+
+/// Windows takes the option and ignores it.
+#[cfg(windows)]
+fn mark(_: &Socket, _: IpAddr, _: u8) -> io::Result<()> {
+    let why = "Windows marks by its policies only (New-NetQosPolicy)";
+    Err(io::Error::new(ErrorKind::Unsupported, why))
 }
