@@ -504,11 +504,13 @@ describe("several traces", () => {
     const seen = await watch(browser, link(server.address, analysis([usage], { traces: [0, 1] })));
     try {
       await expect.poll(() => isDrawn(seen.page, "section.panel .trace:nth-child(2) .plot"), { timeout: 30_000 }).toBe(true);
-      // Plots are made anew as answers come: both are measured at once.
+      // Plots are made anew as answers come, and have no size at first: both are measured at once.
       const boxes = () =>
         seen.page.locator("section.panel .u-over").evaluateAll((plots) => plots.map((plot) => plot.getBoundingClientRect().toJSON() as DOMRect));
-      await expect.poll(async () => (await boxes()).length).toBe(2);
-      const [one, other] = (await boxes()) as [DOMRect, DOMRect];
+      let drawn: DOMRect[] = [];
+      const heights = async () => (drawn = await boxes()).map(({ height }) => height > 0);
+      await expect.poll(heights, { timeout: 30_000 }).toEqual([true, true]);
+      const [one, other] = drawn as [DOMRect, DOMRect];
       expect([one.y, one.height]).toEqual([other.y, other.height]);
       expect(Math.abs(one.width - other.width)).toBeLessThan(2);
       expect(other.x).toBeGreaterThan(one.x + one.width);

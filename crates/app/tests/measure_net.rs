@@ -262,6 +262,8 @@ fn what_cannot_be_says_what_to_do() {
         ),
         (&["--rate", "fast"], "expected packets a second"),
         (&["--dscp", "64"], "expected 0 to 63, EF"),
+        (&["--spin", "2ms"], "spins for at most 1ms"),
+        (&["--loopback", "--vs", "usual"], "compared with itself"),
     ] {
         let said = refusal(args);
         assert!(said.contains(words), "{args:?}: {said}");

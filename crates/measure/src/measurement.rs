@@ -35,6 +35,10 @@ pub struct Measurement {
 pub struct SettingGrants {
     /// The setting, as [`Series::setting`] has it.
     pub setting: String,
+    /// What was granted it so, where that is not all that was measured under the setting: carriers of
+    /// packets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub of: Vec<String>,
     /// Each wish.
     pub grants: Vec<Grant>,
 }

@@ -473,7 +473,7 @@ impl Socket {
         train.ready = train.bytes.len();
         let mut more = More::Perhaps;
         while count < most.max(1) {
-            // Looked at where they are: moving one takes longer than all else here.
+            // Looked at where they are: reading what was just written, to move it, waits.
             let source = self.source.as_mut();
             let of_source = source.and_then(|s| s.poll_transmit(now, &mut train.bytes));
             let receiver = self.receiver.as_mut().filter(|_| of_source.is_none());

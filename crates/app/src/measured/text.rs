@@ -196,10 +196,14 @@ pub(super) fn clock_went_back(report: &Report<'_>) -> String {
 pub(super) fn grants(report: &Report<'_>) -> Vec<(bool, String)> {
     let mut lines = Vec::new();
     for setting in report.settings {
+        let of = match &setting.of[..] {
+            [] => setting.setting.clone(),
+            of => format!("{}: {}", of.join(", "), setting.setting),
+        };
         for grant in &setting.grants {
             let line = match report.settings.len() {
                 1 => grant.to_string(),
-                _ => format!("[{}] {grant}", setting.setting),
+                _ => format!("[{of}] {grant}"),
             };
             lines.push((!grant.is_granted(), line));
         }

@@ -114,6 +114,7 @@ impl FilesProbe {
             }
             measurement.settings.push(SettingGrants {
                 setting,
+                of: Vec::new(),
                 grants: grants.to_vec(),
             });
             match end {

@@ -17,7 +17,7 @@ use socket2::SockRef;
 
 use super::buffers::grant;
 use super::spinning::Spinning;
-use super::udp::{READING, WAIT, busy_poll, can_mark, later};
+use super::udp::{READING, WAIT, busy_poll, later};
 use super::{NetError, Place, Received, Repairs, Transport, UdpGrants, UdpOptions};
 
 /// Bytes of socket buffers that reliable ends ask for unless told.
@@ -57,13 +57,23 @@ impl Pgm {
         let own = interface.address(group.ip())?;
         let mut config = config(group, own)?;
         config.buffer = options.buffer_bytes.unwrap_or(BUFFER);
-        let marking = can_mark();
-        config.dscp = (options.dscp.filter(|_| marking.is_ok())).unwrap_or_default();
         let session = Tsi::random();
-        let source = SourceConfig::new(session, own, config.group);
-        let receiver = ReceiverConfig::new(own, config.group);
-        let speaks = Socket::open(&config, Some(source), None)?;
-        let hears = Socket::open(&config, None, Some(receiver))?;
+        let open = |dscp| -> Result<(Socket, Socket), SocketError> {
+            let config = SocketConfig {
+                dscp,
+                ..config.clone()
+            };
+            let source = SourceConfig::new(session, own, config.group);
+            let receiver = ReceiverConfig::new(own, config.group);
+            Ok((
+                Socket::open(&config, Some(source), None)?,
+                Socket::open(&config, None, Some(receiver))?,
+            ))
+        };
+        let ((speaks, hears), marking) = match open(options.dscp.unwrap_or_default()) {
+            Err(SocketError::NotMarked { error, .. }) => (open(0)?, Err(error)),
+            opened => (opened?, Ok(())),
+        };
         let grants = ask(&speaks, &hears, options, marking)?;
         let service = Arc::new(Service::default());
         let waiter = speaks.waiter()?;

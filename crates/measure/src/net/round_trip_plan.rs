@@ -143,13 +143,13 @@ impl RoundTripReport {
     /// # Errors
     /// If there are too few runs that both have.
     pub fn compared_to_peer(&self, method: &str) -> Result<Comparison, Incomparable> {
-        let setting = self
-            .measurement
-            .settings
-            .first()
-            .map(|first| &first.setting);
+        // Its carrier is its first word.
+        let is_of = |of: &String| method.split(' ').next() == Some(of);
+        let mut settings = self.measurement.settings.iter();
+        let first = settings.find(|entry| entry.of.is_empty() || entry.of.iter().any(is_of));
         let ours = (self.measurement.series.iter())
-            .filter(|series| series.method == method && Some(&series.setting) == setting);
+            .filter(|series| series.method == method)
+            .filter(|series| first.is_some_and(|first| first.setting == series.setting));
         let pairs: Vec<(f64, f64)> = ours
             .filter_map(|series| {
                 let theirs = (self.peer.iter())
@@ -297,22 +297,36 @@ impl RoundTripPlan {
             _ => end,
         };
         report.measurement.notes.extend(report.failed.clone());
-        let settings =
-            (self.settings.iter()).flat_map(|setting| carriers.iter().map(move |_| setting));
-        for (setting, grants) in settings.zip(grants) {
-            let grants = grants.unwrap_or_default();
-            let granted = SettingGrants {
-                setting: Grant::outcome_of(setting, &grants),
-                grants,
-            };
-            // Mostly all carriers are granted the same.
-            if !report.measurement.settings.contains(&granted) {
-                report.measurement.settings.push(granted);
-            }
-        }
+        report.measurement.settings = self.granted(&carriers, &grants);
         let sentences = report.sentences();
         report.measurement.notes.extend(sentences);
         Ok(report)
+    }
+
+    /// What was granted: of each setting by each carrier, of those that were measured. Carriers that were
+    /// granted the same share an entry, which names them unless it is of all.
+    fn granted(&self, carriers: &[Carrier], grants: &[Option<Vec<Grant>>]) -> Vec<SettingGrants> {
+        let mut all = Vec::new();
+        for (setting, grants) in self.settings.iter().zip(grants.chunks(carriers.len())) {
+            let mut entries: Vec<SettingGrants> = Vec::new();
+            for (carrier, grants) in carriers.iter().zip(grants) {
+                let Some(grants) = grants else { continue };
+                let of = carrier.name().to_owned();
+                match entries.iter_mut().find(|entry| entry.grants == *grants) {
+                    Some(entry) => entry.of.push(of),
+                    None => entries.push(SettingGrants {
+                        setting: Grant::outcome_of(setting, grants),
+                        of: vec![of],
+                        grants: grants.clone(),
+                    }),
+                }
+            }
+            if let [entry] = &mut entries[..] {
+                entry.of.clear();
+            }
+            all.append(&mut entries);
+        }
+        all
     }
 
     fn notes(&self) -> Vec<String> {

@@ -49,17 +49,50 @@ impl Spinning {
             self.awake_since = Instant::now();
         }
         let started = Instant::now();
-        while started.elapsed() < self.time {
-            if let Some(found) = look()? {
-                return Ok(Some(found));
+        loop {
+            let found = look()?;
+            if found.is_some() || started.elapsed() >= self.time {
+                return Ok(found);
             }
             std::hint::spin_loop();
         }
-        Ok(None)
     }
 
     /// It has slept for a packet.
     pub(super) fn slept(&mut self) {
         self.awake_since = Instant::now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spinning(time: Duration) -> Spinning {
+        Spinning::of(&UdpOptions {
+            spin: Some(time),
+            ..UdpOptions::default()
+        })
+    }
+
+    #[test]
+    fn it_looks_until_something_is_there_or_the_time_is_over() {
+        let found = || Ok(Some(1));
+        assert_eq!(spinning(Duration::ZERO).look(found).unwrap(), None);
+        assert_eq!(spinning(LONGEST_SPIN).look(found).unwrap(), Some(1));
+
+        let begun = Instant::now();
+        let nothing: Option<()> = spinning(10 * LONGEST_SPIN).look(|| Ok(None)).unwrap();
+        assert_eq!(nothing, None);
+        assert!(begun.elapsed() >= LONGEST_SPIN);
+    }
+
+    #[test]
+    fn who_never_sleeps_rests() {
+        let mut spinning = spinning(LONGEST_SPIN);
+        let before = spinning.awake_since;
+        thread::sleep(Spin::<Clock>::LONGEST);
+        spinning.look(|| Ok(Some(()))).unwrap();
+        assert!(spinning.awake_since >= before + Spin::<Clock>::LONGEST + Spin::<Clock>::REST);
     }
 }

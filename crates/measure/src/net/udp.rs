@@ -8,7 +8,7 @@ use std::time::Duration;
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
 
 use super::buffers::{Buffers, grant};
-use super::spinning::{LONGEST_SPIN, Spinning};
+use super::spinning::Spinning;
 use super::{Interface, NetError, Received, Transport, message};
 use crate::Grant;
 
@@ -100,18 +100,17 @@ pub struct UdpOptions {
     pub dscp: Option<u8>,
     /// For how long the kernel polls the network card before it waits for an interrupt (`SO_BUSY_POLL`).
     pub busy_poll: Option<Duration>,
-    /// For how long a receiver spins before it sleeps, at most [`LONGEST_SPIN`].
+    /// For how long a receiver spins before it sleeps, at most [`LONGEST_SPIN`](super::LONGEST_SPIN).
     pub spin: Option<Duration>,
 }
 
 impl UdpOptions {
     /// What is wished for beside buffers, in words: of the mark, busy polling and spinning.
     pub(super) fn wishes(&self) -> [Option<String>; 3] {
-        let spin = self.spin.map(|time| time.min(LONGEST_SPIN));
         [
             self.dscp.map(|dscp| format!("DSCP {dscp}")),
             (self.busy_poll).map(|time| format!("busy polling for {time:?}")),
-            spin.map(|time| format!("spinning for at most {time:?}")),
+            (self.spin).map(|time| format!("spinning for at most {time:?}")),
         ]
     }
 }
@@ -388,17 +387,6 @@ fn only_own_groups(_: &Socket, _: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Windows ignores the socket option; its way is a flow of qWAVE, which needs an administrator.
-pub(super) fn can_mark() -> io::Result<()> {
-    match cfg!(windows) {
-        true => Err(io::Error::new(
-            io::ErrorKind::Unsupported,
-            "Windows marks by its policies only (New-NetQosPolicy)",
-        )),
-        false => Ok(()),
-    }
-}
-
 #[cfg(unix)]
 fn mark(socket: &Socket, is_v4: bool, class: u8) -> io::Result<()> {
     match is_v4 {
@@ -407,9 +395,13 @@ fn mark(socket: &Socket, is_v4: bool, class: u8) -> io::Result<()> {
     }
 }
 
+/// Windows ignores the socket option; its way is a flow of qWAVE, which needs an administrator.
 #[cfg(windows)]
 fn mark(_: &Socket, _: bool, _: u8) -> io::Result<()> {
-    can_mark()
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        "Windows marks by its policies only (New-NetQosPolicy)",
+    ))
 }
 
 /// Asks for the traffic class of what comes.

@@ -170,6 +170,7 @@ impl SleepPlan {
                     let grants = grants.unwrap_or_default();
                     SettingGrants {
                         setting: Grant::outcome_of(setting, &grants),
+                        of: Vec::new(),
                         grants,
                     }
                 })

@@ -26,6 +26,14 @@ pub enum SocketError {
     /// There is no such mark.
     #[error("a DSCP mark of {0} is not possible: 0 to 63 are")]
     Dscp(u8),
+    /// The system does not mark packets.
+    #[error("packets cannot be marked with DSCP {dscp}: {error}")]
+    NotMarked {
+        /// The mark.
+        dscp: u8,
+        /// Why.
+        error: io::Error,
+    },
     /// The source's configuration is not possible.
     #[error(transparent)]
     Source(#[from] ConfigError),

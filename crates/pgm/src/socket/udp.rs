@@ -311,8 +311,9 @@ pub(super) fn send_through(
 ) -> Result<(), SocketError> {
     let socket = SockRef::from(socket);
     if config.dscp != 0 {
+        let dscp = config.dscp;
         mark(&socket, address, config.traffic_class())
-            .doing(|| format!("mark packets with DSCP {}", config.dscp))?;
+            .map_err(|error| SocketError::NotMarked { dscp, error })?;
     }
     let doing = || format!("send through {}", config.interface.name());
     match address {

@@ -218,7 +218,7 @@ impl Body {
                 out.extend_from_slice(&[0, 0]);
             }
             Body::Odata(data) | Body::Rdata(data) => {
-                // In one word, as the header.
+                // In one word: see `Packet::write`.
                 let both = u64::from(data.sqn.0) << 32 | u64::from(data.trail.0);
                 out.extend_from_slice(&both.to_be_bytes());
             }

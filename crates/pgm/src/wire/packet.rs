@@ -112,14 +112,16 @@ impl<'a> Packet<'a> {
         let gsi = u64::from_be_bytes([0, 0, g0, g1, g2, g3, g4, g5]);
         let ports = u64::from(self.source_port) << 16 | u64::from(self.destination_port);
         let kind = u64::from(self.body.code()) << 8 | u64::from(flags);
-        // In words as long as the checksum reads them, too.
+        // In words at least as long as the checksum reads them: reading what was just written in shorter
+        // ones waits.
         out.extend_from_slice(&(ports << 32 | kind << 16).to_be_bytes());
         out.extend_from_slice(&(gsi << 16 | u64::from(length)).to_be_bytes());
         self.body.write(out);
         if has_options {
             self.options.write(dialect, out);
         }
-        // Of the payload where it was: reading what was just written in other pieces waits.
+        // Of the payload where it was, for the same reason.
+        debug_assert!((out.len() - start).is_multiple_of(2));
         let sum = checksum_of_parts(&out[start..], self.payload);
         out.extend_from_slice(self.payload);
         out[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());

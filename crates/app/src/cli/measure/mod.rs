@@ -6,6 +6,8 @@ mod net;
 mod scheduling;
 mod sleep;
 
+use std::fmt::Display;
+
 use clap::Subcommand;
 
 use super::Failure;
@@ -33,6 +35,18 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         Probe::Files(args) => files::run(args, json),
         Probe::Net(args) => net::run(args, json),
     }
+}
+
+/// Settings that are compared must differ; else `option` can say another.
+fn differ(settings: &[impl PartialEq + Display], option: &str) -> Result<(), Failure> {
+    for (number, setting) in settings.iter().enumerate() {
+        if settings[..number].contains(setting) {
+            return Err(Failure::Input(format!(
+                "the setting `{setting}` is to be compared with itself; let {option} say another"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// A share, given in percent.

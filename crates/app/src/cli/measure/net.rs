@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use measure::net::throughput::{Method, ThroughputPlan};
 use measure::net::{
-    Carrier, Family, Interface, NetError, NetSetting, Pace, Place, RoundTripPlan, Route, Runs,
-    Testbed, UdpOptions,
+    Carrier, Family, Interface, LONGEST_SPIN, NetError, NetSetting, Pace, Place, RoundTripPlan,
+    Route, Runs, Testbed, UdpOptions,
 };
 use measure::{Clock, Comparison, End, Plan, Scheduling};
 
 use super::delivery::{Delivery, Show};
+use super::differ;
 use super::scheduling::{SchedulingOptions, take_word, time};
 use crate::cli::{Failure, say};
-use crate::duration::{Plain, nanoseconds};
 use crate::measured::{self, Report};
 use crate::watch::{self, Watch};
 
@@ -101,8 +101,8 @@ pub(super) struct Args {
     /// Linux: have the kernel poll the network card for so long (SO_BUSY_POLL)
     #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Sockets")]
     busy_poll: Option<Duration>,
-    /// Linux: spin for so long, at most 1ms, before a thread sleeps for a packet
-    #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Sockets")]
+    /// Spin for so long, at most 1ms, before a thread sleeps for a packet (UDP: Linux only)
+    #[arg(long, value_name = "TIME", value_parser = spin, help_heading = "Sockets")]
     spin: Option<Duration>,
     /// Bytes of socket buffers to ask for [default: the system's; with --throughput 33554432]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=(1 << 30)), help_heading = "Sockets")]
@@ -268,6 +268,7 @@ fn round_trips(args: &Args, json: bool) -> Result<(), Failure> {
             slack.get_or_insert(Duration::from_nanos(1));
         }
     }
+    differ(&settings, "--vs")?;
     let plan = RoundTripPlan {
         route: route(args)?,
         carriers: carriers(args),
@@ -498,21 +499,25 @@ fn method(name: &str) -> Result<Method, String> {
     Method::named(name).ok_or_else(|| format!("expected one of {}", names().join(", ")))
 }
 
+fn spin(text: &str) -> Result<Duration, String> {
+    let asked = time(text)?;
+    match asked <= LONGEST_SPIN {
+        true => Ok(asked),
+        false => Err(format!(
+            "a thread spins for at most {LONGEST_SPIN:?}: one that never sleeps takes its CPU from everybody"
+        )),
+    }
+}
+
 /// The words of `--vs`.
 fn setting(text: &str) -> Result<NetSetting, String> {
     let mut setting = NetSetting::default();
     let mut scheduling = Scheduling::default();
-    let long = |text: &str| {
-        nanoseconds(text, Plain::Milliseconds)
-            .and_then(|ns| u64::try_from(ns).ok())
-            .map(Duration::from_nanos)
-            .ok_or_else(|| format!("`{text}` is no time"))
-    };
     for word in text.split(',').map(str::trim) {
         match word.split_once(':') {
             Some(("dscp", mark)) => setting.udp.dscp = Some(dscp(mark)?),
-            Some(("spin", text)) => setting.udp.spin = Some(long(text)?),
-            Some(("busy-poll", text)) => setting.udp.busy_poll = Some(long(text)?),
+            Some(("spin", text)) => setting.udp.spin = Some(spin(text)?),
+            Some(("busy-poll", text)) => setting.udp.busy_poll = Some(time(text)?),
             _ if take_word(word, &mut scheduling)? => {}
             _ => return Err(format!("`{word}` is no word for a setting")),
         }
@@ -574,7 +579,7 @@ mod tests {
         assert_eq!(words.udp.spin, Some(Duration::from_micros(50)));
         assert_eq!(words.udp.busy_poll, Some(Duration::from_micros(20)));
         assert_eq!(words.udp.dscp, Some(46));
-        for odd in ["", "fast", "dscp:99", "spin:x", "fifo:0"] {
+        for odd in ["", "fast", "dscp:99", "spin:x", "spin:2ms", "fifo:0"] {
             assert!(setting(odd).is_err(), "{odd}");
         }
     }

@@ -10,8 +10,8 @@ use measure::{
 use serde::Serialize;
 
 use super::delivery::{Delivery, Show};
-use super::percent;
 use super::scheduling::{SchedulingOptions, take_word, time};
+use super::{differ, percent};
 use crate::cli::{Failure, say};
 use crate::duration::{Plain, nanoseconds};
 use crate::measured::Report;
@@ -225,14 +225,7 @@ fn settings(args: &Args) -> Result<Vec<SleepSetting>, Failure> {
         false => args.resolution.iter().map(|r| with(Some(*r))).collect(),
     };
     settings.extend(args.vs);
-    for (number, setting) in settings.iter().enumerate() {
-        if settings[..number].contains(setting) {
-            return Err(Failure::Input(format!(
-                "the setting `{setting}` is to be compared with itself; let --vs (or --resolution) say \
-                 another"
-            )));
-        }
-    }
+    differ(&settings, "--vs (or --resolution)")?;
     Ok(settings)
 }
 

@@ -15,7 +15,7 @@ use crate::net::buffers::grant;
 use crate::net::pgm::config;
 use crate::net::{Buffers, NetError, Side, Testbed};
 
-/// As many messages as a call of the system takes, at most.
+/// As many messages as a call of the system takes at most, where that is known (Linux since 6.9).
 const MANY: usize = 128;
 
 /// How many messages go in one call.

@@ -40,14 +40,16 @@ impl Calls {
         to: Option<SocketAddr>,
     ) -> io::Result<()> {
         let destination = to.ok_or(io::ErrorKind::NotConnected)?;
-        let Some(batches) = &self.0 else {
+        // By itself also where batches are there: macOS would take their class of traffic, which is none,
+        // for the socket's.
+        let Some(batches) = self.0.as_ref().filter(|_| bytes.len() > each) else {
             return socket.send_to(bytes, destination).map(|_| ());
         };
         let transmit = Transmit {
             destination,
             ecn: None,
             contents: bytes,
-            segment_size: (each < bytes.len()).then_some(each),
+            segment_size: Some(each),
             src_ip: None,
         };
         batches.try_send(socket.into(), &transmit)
