@@ -269,7 +269,7 @@ fn ask(
         let why = io::Error::other("PGM's receiver does not tell it");
         grants.enter(READING, Err(why));
     }
-    if let (Some(time), Some(polls)) = (options.busy_poll, polls) {
+    if let Some((time, polls)) = options.busy_poll.zip(polls) {
         let mut sockets = hears.sockets();
         let outcome = sockets.try_for_each(|socket| busy_poll(&SockRef::from(socket), time));
         grants.enter(polls, outcome);

@@ -143,8 +143,8 @@ impl RoundTripReport {
     /// # Errors
     /// If there are too few runs that both have.
     pub fn compared_to_peer(&self, method: &str) -> Result<Comparison, Incomparable> {
-        // Its carrier is its first word.
-        let is_of = |of: &String| method.split(' ').next() == Some(of);
+        // The peer is measured beside UDP alone.
+        let is_of = |of: &String| of == Carrier::Udp.name();
         let mut settings = self.measurement.settings.iter();
         let first = settings.find(|entry| entry.of.is_empty() || entry.of.iter().any(is_of));
         let ours = (self.measurement.series.iter())

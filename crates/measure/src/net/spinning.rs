@@ -58,9 +58,11 @@ impl Spinning {
         }
     }
 
-    /// It has slept for a packet.
+    /// It has slept for a packet. Who does not spin has no clock read for that.
     pub(super) fn slept(&mut self) {
-        self.awake_since = Instant::now();
+        if !self.time.is_zero() {
+            self.awake_since = Instant::now();
+        }
     }
 }
 

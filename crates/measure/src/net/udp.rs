@@ -179,7 +179,7 @@ impl Udp {
             others: Vec::new(),
         };
         let [marking, polling, spinning] = options.wishes();
-        if let (Some(dscp), Some(marking)) = (options.dscp, marking) {
+        if let Some((dscp, marking)) = options.dscp.zip(marking) {
             grants.enter(marking, mark(&socket, is_v4, dscp << 2));
         }
         // Who is a source hears of it from the reflector, and receives the faster without.
@@ -191,7 +191,7 @@ impl Udp {
                 grants.enter(READING, read_class);
             }
         }
-        if let (Some(time), Some(polling)) = (options.busy_poll, polling) {
+        if let Some((time, polling)) = options.busy_poll.zip(polling) {
             grants.enter(polling, busy_poll(&socket, time));
         }
         if let Some(spinning) = spinning {

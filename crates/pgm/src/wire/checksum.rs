@@ -10,11 +10,7 @@ pub fn checksum(bytes: &[u8]) -> u16 {
 
 /// The checksum of what is in two parts, the first of an even length.
 pub(super) fn checksum_of_parts(first: &[u8], second: &[u8]) -> u16 {
-    // As often as the longest sum needs, which is quicker than to look each time whether it is enough.
-    let sum = sum(first) + sum(second);
-    let sum = (sum & 0xffff_ffff) + (sum >> 32);
-    let sum = (0..3).fold(sum, |sum, _| (sum & 0xffff) + (sum >> 16));
-    never_none(!(sum as u16).to_be())
+    complement(folded(sum(first) + sum(second)).to_be())
 }
 
 /// The sum of all words. It may be taken in any byte order, if the result is turned, and of longer
@@ -33,15 +29,20 @@ fn sum(bytes: &[u8]) -> u64 {
 
 /// The checksum after one 16-bit word at an even offset has changed (RFC 1624).
 pub(super) fn changed(checksum: u16, old: u16, new: u16) -> u16 {
-    let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    never_none(!(sum as u16))
+    let sum = [!checksum, !old, new].map(u64::from).iter().sum();
+    complement(folded(sum))
 }
 
-fn never_none(checksum: u16) -> u16 {
-    if checksum == 0 { 0xffff } else { checksum }
+/// A sum with its carries added: as often as the longest needs, which is quicker than to look each time
+/// whether it is enough.
+fn folded(sum: u64) -> u16 {
+    let sum = (sum & 0xffff_ffff) + (sum >> 32);
+    (0..3).fold(sum, |sum, _| (sum & 0xffff) + (sum >> 16)) as u16
+}
+
+/// Of a sum, but never the zero that says that there is none.
+fn complement(sum: u16) -> u16 {
+    if sum == 0xffff { 0xffff } else { !sum }
 }
 
 #[cfg(test)]
